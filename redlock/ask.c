@@ -2,25 +2,11 @@
  * of the node, like a lock's command, so that its answer is told from those by the order alone; it has no vote. Nothing of
  * this is linked if redlock_ask is not called. */
 #include "node.h"
-
-#include <string.h>
-
-REDLOCK_STATIC_ASSERT((int)REDLOCK_ITEM_SIMPLE == (int)RESP_SIMPLE && (int)REDLOCK_ITEM_ERROR == (int)RESP_ERROR &&
-                      (int)REDLOCK_ITEM_INTEGER == (int)RESP_INTEGER && (int)REDLOCK_ITEM_BULK == (int)RESP_BULK &&
-                      (int)REDLOCK_ITEM_NULL_BULK == (int)RESP_NULL_BULK && (int)REDLOCK_ITEM_ARRAY == (int)RESP_ARRAY &&
-                      (int)REDLOCK_ITEM_NULL_ARRAY == (int)RESP_NULL_ARRAY, "an item's type is that of RESP");
+#include "question.h"
 
 enum {
     ARGUMENT_HEAD_MAX = sizeof "$16777216" - 1 + 4,     /* What goes out with the bytes of an argument: each end is CR LF. */
     QUESTION_HEAD = sizeof "*8" - 1 + 2
-};
-
-/* An item in the caller's buffer; its bytes follow. */
-struct record {
-    int64_t integer;
-    uint32_t size;
-    uint8_t type, depth;
-    bool first, last;
 };
 
 /* ---- Which questions are refused ---- */
@@ -67,38 +53,13 @@ static bool question_fits(const struct redlock *r, const struct redlock_name *ar
     return true;
 }
 
-/* ---- Those that are not answered, of all nodes, in the order in which they were asked ---- */
-
-/* NULL: there is none, it was forgotten. */
-static struct redlock_question *question_of(struct redlock_question *questions, uint32_t number)
-{
-    while (questions && questions->number != number) questions = questions->next;
-    return questions;
-}
+/* ---- What is asked ---- */
 
 /* The first that is to be sent to node k. NULL: there is none. */
 static struct redlock_question *first_unsent(struct redlock_question *questions, unsigned k)
 {
     while (questions && (questions->is_sent || questions->node != k)) questions = questions->next;
     return questions;
-}
-
-static void append_question(struct redlock_question **questions, struct redlock_question *question)
-{
-    question->number = 1;
-    for (; *questions; questions = &(*questions)->next) {
-        REDLOCK_CHECK(*questions != question);      /* Or it was asked again before it had ended. */
-        question->number = (*questions)->number + 1;
-    }
-    if (question->number == 0) question->number = 1;    /* Once more after 2^32 of them without a pause. */
-    *questions = question;
-}
-
-static void end_question(struct redlock_question **questions, struct redlock_question *question, enum redlock_status status)
-{
-    while (*questions != question) questions = &(*questions)->next;
-    *questions = question->next;
-    question->status = (uint8_t)status;
 }
 
 static bool ask_waits(struct redlock_question *questions, unsigned k)
@@ -131,29 +92,6 @@ static void ask_put(struct redlock *r, unsigned k)
     node_written(node, &w);
 }
 
-/* What does not fit is left away, and all behind it, so that what there is has no holes. */
-static void keep_reply(struct redlock_question *question, const struct resp_item *item)
-{
-    struct record record = { .integer = item->integer, .size = (uint32_t)item->size, .type = (uint8_t)item->type,
-                             .depth = item->depth, .first = item->first, .last = item->last };
-
-    if (question->read == question->written) question->read = question->written = 0;
-    if (question->size - question->written < sizeof record + item->size) question->is_cut = true;
-    if (question->is_cut) return;
-    memcpy(question->buffer + question->written, &record, sizeof record);
-    if (item->size > 0) memcpy(question->buffer + question->written + sizeof record, item->data, item->size);
-    question->written += sizeof record + item->size;
-}
-
-static void ask_read(struct redlock_question **questions, uint32_t number, const struct resp_item *item)
-{
-    struct redlock_question *question = question_of(*questions, number);
-
-    if (!question) return;
-    keep_reply(question, item);
-    if (item->ends_reply) end_question(questions, question, REDLOCK_OK);
-}
-
 /* Those that were not sent may be sent yet if the node may be back at once. */
 static void ask_disconnected(struct redlock *r, unsigned k)
 {
@@ -162,7 +100,7 @@ static void ask_disconnected(struct redlock *r, unsigned k)
     for (question = r->questions; question; question = next) {
         next = question->next;
         if (question->node != k || (!question->is_sent && !r->nodes[k].settled)) continue;
-        end_question(&r->questions, question, REDLOCK_NO_ANSWER);
+        question_end(&r->questions, question, REDLOCK_NO_ANSWER);
     }
 }
 
@@ -178,7 +116,7 @@ enum redlock_status redlock_ask(struct redlock *r, struct redlock_question *ques
                                 const struct redlock_name *arguments, unsigned count, void *buffer, size_t size, uint64_t now_us)
 {
     static const struct redlock_asking feature = {
-        .waits = ask_waits, .put = ask_put, .read = ask_read, .disconnected = ask_disconnected
+        .waits = ask_waits, .put = ask_put, .read = question_read, .disconnected = ask_disconnected
     };
 
     r->now_us = now_us;
@@ -189,42 +127,6 @@ enum redlock_status redlock_ask(struct redlock *r, struct redlock_question *ques
         .feature = &feature, .arguments = arguments, .argument_count = (uint8_t)count, .buffer = (uint8_t *)buffer, .size = size,
         .node = (uint8_t)k, .status = REDLOCK_PENDING
     };
-    append_question(&r->questions, question);
+    question_append(r, question);
     return REDLOCK_OK;
-}
-
-enum redlock_status redlock_question_status(const struct redlock_question *question)
-{
-    return (enum redlock_status)question->status;
-}
-
-bool redlock_question_is_cut(const struct redlock_question *question)
-{
-    return question->is_cut;
-}
-
-bool redlock_next_item(struct redlock_question *question, struct redlock_item *item)
-{
-    const uint8_t *at = question->buffer + question->read;
-    struct record record;
-
-    if (question->read == question->written) return false;
-    memcpy(&record, at, sizeof record);
-    question->read += sizeof record + record.size;
-    *item = (struct redlock_item){ .type = (enum redlock_item_type)record.type, .depth = record.depth, .first = record.first,
-                                   .last = record.last, .bytes = at + sizeof record, .size = record.size,
-                                   .integer = record.integer };
-    return true;
-}
-
-void redlock_forget_question(struct redlock *r, struct redlock_question *question)
-{
-    struct redlock_node *node = &r->nodes[question->node];
-
-    if (question->status != REDLOCK_PENDING) return;
-    for (unsigned i = 0; i < node->asked_count; i++) {
-        struct redlock_asked *asked = node_asked_at(node, &r->config, i);
-        if (asked->command == WIRE_QUESTION && asked->round == question->number) asked->round = 0;
-    }
-    end_question(&r->questions, question, REDLOCK_CANCELLED);
 }

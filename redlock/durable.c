@@ -1,115 +1,24 @@
-/* Durable nodes (S23): a server that forgets nothing when it restarts needs no guard behind that. Whether it has forgotten shows a
- * key of its own, the canary, with a random value and without a TTL, for which each handshake asks: if it is there, so is all that
- * was written before it and since.
- *
- * A canary is set by a client for which the node has a full vote, and by no other: where there is one, the guard that was due when
- * it was set is over. It says nothing of the guard that is due if the server has lost it, or is another one, so
- *
- *     canary                          the server is           so it
- *     any                             new to this client      votes
- *     the one that we knew            restarted               goes on as before: votes, or stays within the guard it was in
- *     none, or another, or new to us  restarted               begins the full guard: it came back empty
- *     none, or another                the same                begins the full guard: it was flushed
- *     none, and we knew of none       whatever it is          is as any other node
- *
- * An old copy of the data has the canary as well, and so has a server that writes too late what it has answered. */
+/* The calls of redlock.h about durable nodes (S23): a canary is set where there is none. canary.c says what it is for. */
+#include "canary.h"
 #include "node.h"
-#include "events.h"
-#include "kinds/plain.h"
 #include "random.h"
-
-enum step { STEP_NONE, STEP_SET, STEP_GET };
-
-REDLOCK_STATIC_ASSERT(sizeof(struct redlock_scripts) <= sizeof(((struct redlock_durable *)0)->scripts),
-                      "REDLOCK_DURABLE_WORDS is too small");
-
-/* The scripts that such an engine uses are the first that its part has. */
-static struct redlock_durable *part_of(const struct redlock_scripts *scripts)
-{
-    return ((const struct redlock_durable *)(const void *)scripts)->self;
-}
-
-/* ---- What the canary says ---- */
-
-static void canary_learn(struct redlock_canary *canary, const uint8_t *token)
-{
-    canary->is_known = token != NULL;
-    if (token) copy_bytes(canary->token, token, REDLOCK_TOKEN_SIZE);
-}
-
-/* The engine takes it for a server that it knows, but lets its vote count from the next round on (S12): which only a server could
- * tell that has another one's canary, as after a copy of its files, and answers in its place. */
-static void canary_go_on(struct redlock_node *node)
-{
-    copy_bytes(node->run_id, node->identity.run_id, sizeof node->run_id);
-    node->is_bereft = true;
-}
-
-/* As if it were another server than before: then its uptime is not believed. */
-static void canary_begin_anew(struct redlock_node *node)
-{
-    node->run_id[0] = (uint8_t)~node->identity.run_id[0];
-}
-
-/* At the first contact, where nothing is known of it, it may have been up for ever. */
-static void canary_believe(struct redlock_identity *identity)
-{
-    identity->uptime_s = UINT32_MAX;
-}
-
-static enum redlock_memory canary_memory(struct redlock_node *node, const struct redlock_canary *canary, const uint8_t *token)
-{
-    bool is_right = token && canary->is_known && are_same_bytes(canary->token, token, REDLOCK_TOKEN_SIZE);
-    bool is_same = node->has_run_id && are_same_bytes(node->run_id, node->identity.run_id, sizeof node->run_id);
-    bool was_lost = canary->memory == REDLOCK_MEMORY_LOST || canary->memory == REDLOCK_MEMORY_FLUSHED;
-
-    if (!node->has_run_id && token) canary_believe(&node->identity);
-    if (is_right && !is_same) canary_go_on(node);
-    if (canary->is_known && !is_right && is_same) canary_begin_anew(node);
-    if (canary->is_known && !is_right) return is_same ? REDLOCK_MEMORY_FLUSHED : REDLOCK_MEMORY_LOST;
-    if (token) return REDLOCK_MEMORY_KEPT;
-    return was_lost ? (enum redlock_memory)canary->memory : REDLOCK_MEMORY_NONE;
-}
-
-/* S23. token: NULL, there is no canary. Of a server that does not say who it is, and is trusted, nobody sees a restart (S12). */
-static void canary_judge(struct redlock_durable *d, unsigned k, const uint8_t *token)
-{
-    struct redlock_node *node = &d->r->nodes[k];
-    struct redlock_canary *canary = &d->canaries[k];
-    bool was_known = canary->is_known;
-    enum redlock_memory memory;
-
-    if (!node->identity.has_run_id) return;
-    memory = canary_memory(node, canary, token);
-    canary_learn(canary, token);
-    canary->memory = node->identity.memory = (uint8_t)memory;
-    if (was_known && (memory == REDLOCK_MEMORY_LOST || memory == REDLOCK_MEMORY_FLUSHED))
-        event_note(d->r, NULL, REDLOCK_EVENT_EMPTIED, k);
-}
-
-/* If we may not see the canary, we cannot know: the node is as any other, whose guard begins with a restart. */
-static void canary_hide(struct redlock_durable *d, unsigned k)
-{
-    d->canaries[k].memory = d->r->nodes[k].identity.memory = REDLOCK_MEMORY_HIDDEN;
-    d->canaries[k].is_known = false;
-}
 
 /* ---- A canary is set ---- */
 
 static bool canary_is_asked(const struct redlock_canary *canary)
 {
-    return canary->step != STEP_NONE && redlock_question_status(&canary->question) == REDLOCK_PENDING;
+    return canary->step != CANARY_NOT_ASKED && redlock_question_status(&canary->question) == REDLOCK_PENDING;
 }
 
 /* A question that cannot be asked now has no answer either. */
-static void canary_ask(struct redlock_durable *d, unsigned k, enum step step)
+static void canary_ask(struct redlock_durable *d, unsigned k, enum canary_step step)
 {
     static const char set[] = "SET", get[] = "GET", key[] = REDLOCK_CANARY, nx[] = "NX";
     struct redlock_canary *canary = &d->canaries[k];
     struct redlock_name *words = canary->words;
     enum redlock_status status;
 
-    words[0].bytes = step == STEP_SET ? set : get;
+    words[0].bytes = step == CANARY_IS_SET ? set : get;
     words[0].size = sizeof set - 1;
     words[1].bytes = key;
     words[1].size = sizeof key - 1;
@@ -118,36 +27,36 @@ static void canary_ask(struct redlock_durable *d, unsigned k, enum step step)
     words[3].bytes = nx;
     words[3].size = sizeof nx - 1;
     canary->step = (uint8_t)step;
-    status = redlock_ask(d->r, &canary->question, k, words, step == STEP_SET ? 4 : 2, canary->reply, sizeof canary->reply,
+    status = redlock_ask(d->r, &canary->question, k, words, step == CANARY_IS_SET ? 4 : 2, canary->reply, sizeof canary->reply,
                          d->r->now_us);
     (void)status;
 }
 
 /* Of the value that was set, or that somebody else had set before. */
-static void canary_read_answer(struct redlock_durable *d, unsigned k, enum step step)
+static void canary_read_answer(struct redlock_durable *d, unsigned k, enum canary_step step)
 {
     struct redlock_canary *canary = &d->canaries[k];
     struct redlock_item item;
     bool is_set;
 
     if (!redlock_next_item(&canary->question, &item)) return;
-    is_set = step == STEP_SET && item.type == REDLOCK_ITEM_SIMPLE;
+    is_set = step == CANARY_IS_SET && item.type == REDLOCK_ITEM_SIMPLE;
     if (item.type == REDLOCK_ITEM_ERROR) {
         canary_hide(d, k);
-    } else if (is_set || (step == STEP_GET && wire_token_read((const char *)item.bytes, item.size, canary->token))) {
+    } else if (is_set || (step == CANARY_IS_READ && wire_token_read((const char *)item.bytes, item.size, canary->token))) {
         canary->is_known = true;
         canary->memory = REDLOCK_MEMORY_KEPT;
-    } else if (step == STEP_SET) {
-        canary_ask(d, k, STEP_GET);
+    } else if (step == CANARY_IS_SET) {
+        canary_ask(d, k, CANARY_IS_READ);
     }
 }
 
 static void canary_end_question(struct redlock_durable *d, unsigned k)
 {
-    enum step step = (enum step)d->canaries[k].step;
+    enum canary_step step = (enum canary_step)d->canaries[k].step;
 
-    d->canaries[k].step = STEP_NONE;
-    if (step != STEP_NONE) canary_read_answer(d, k, step);
+    d->canaries[k].step = CANARY_NOT_ASKED;
+    if (step != CANARY_NOT_ASKED) canary_read_answer(d, k, step);
 }
 
 /* S23: only a client for which the node has a full vote, also on tickets, and not because there is no guard. */
@@ -167,7 +76,7 @@ static void canary_set(struct redlock_durable *d, unsigned k)
     if (!draw_token(d->r, canary->token)) return;
     wire_token_text(canary->token, canary->value);
     canary->is_tried = true;
-    canary_ask(d, k, STEP_SET);
+    canary_ask(d, k, CANARY_IS_SET);
 }
 
 void redlock_tend_durable(struct redlock_durable *d)
@@ -176,73 +85,18 @@ void redlock_tend_durable(struct redlock_durable *d)
         struct redlock_canary *canary = &d->canaries[k];
         if (canary_is_asked(canary)) continue;
         canary_end_question(d, k);
-        if (canary->step == STEP_NONE && canary_may_be_set(d, k)) canary_set(d, k);
+        if (canary->step == CANARY_NOT_ASKED && canary_may_be_set(d, k)) canary_set(d, k);
     }
-}
-
-/* ---- The handshake ---- */
-
-static bool canary_is_left_out(enum wire_command command, const struct redlock_login *login, bool is_subscription)
-{
-    return is_subscription || (command == WIRE_CANARY && !login->durable);
-}
-
-static void canary_put(struct resp_writer *w, enum wire_command command, const struct redlock_scripts *scripts)
-{
-    if (command != WIRE_CANARY) {
-        plain_loading()->put(w, command, scripts);
-        return;
-    }
-    resp_command(w, 2);
-    resp_text(w, "GET");
-    resp_text(w, REDLOCK_CANARY);
-}
-
-/* What was asked on the last connection is over: a SET that was not sent must not go out behind a restart. */
-static void canary_begin_connection(struct redlock_durable *d, unsigned k)
-{
-    redlock_forget_question(d->r, &d->canaries[k].question);
-    d->canaries[k].step = STEP_NONE;
-    d->canaries[k].is_tried = false;
-}
-
-/* A key that holds something else is no canary, and stays. */
-static enum wire_answer canary_read(struct redlock_durable *d, unsigned k, const struct redlock_asked *asked,
-                                    const struct wire_reply *reply)
-{
-    enum wire_answer meaning = wire_read_any(asked, reply);
-    uint8_t token[REDLOCK_TOKEN_SIZE];
-
-    if (meaning == WIRE_WRONG) return meaning;
-    if (meaning == WIRE_ERROR && wire_ends_session(wire_class(reply->text, reply->text_size))) return meaning;
-    canary_begin_connection(d, k);
-    if (meaning == WIRE_ERROR) {
-        canary_hide(d, k);
-    } else {
-        bool is_there = meaning == WIRE_GRANTED && wire_token_read(reply->text, reply->text_size, token);
-        canary_judge(d, k, is_there ? token : NULL);
-    }
-    return WIRE_GRANTED;
-}
-
-static enum wire_answer canary_read_handshake(struct redlock_node *node, const struct redlock_asked *asked,
-                                              const struct redlock_scripts *scripts, const struct wire_reply *reply)
-{
-    struct redlock_durable *d = part_of(scripts);
-
-    if (asked->command != WIRE_CANARY) return plain_loading()->read(node, asked, scripts, reply);
-    return canary_read(d, (unsigned)(node - d->r->nodes), asked, reply);
 }
 
 void redlock_use_durable(struct redlock *r, struct redlock_durable *d)
 {
-    static const struct wire_loading loading = { canary_is_left_out, canary_put, canary_read_handshake };
     struct redlock_scripts *scripts = (struct redlock_scripts *)(void *)d->scripts;
 
     clear_bytes(d, sizeof *d);
     redlock_use_loaded_scripts(r);
     *scripts = *r->scripts;
-    scripts->loading = &loading;
+    scripts->loading = canary_loading();
     r->scripts = scripts;
     d->r = r;
     d->self = d;

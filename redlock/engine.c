@@ -9,6 +9,7 @@
 #include "quorum.h"
 #include "random.h"
 #include "restore.h"
+#include "send.h"
 #include "ticket.h"
 #include "waiter.h"
 
@@ -301,7 +302,7 @@ void redlock_use_free_in(struct redlock *r)
 
 void redlock_use_copies(struct redlock *r)
 {
-    stake_use_copies(r);
+    send_use_copies(r);
 }
 
 enum redlock_status redlock_set_login(struct redlock *r, unsigned k, const struct redlock_login *login)
@@ -453,7 +454,7 @@ static void move_to_front(uint8_t *buffer, uint32_t *start, uint32_t *end)
 static void fill_send_buffer(struct redlock *r, unsigned k)
 {
     if (r->fill_send_buffer) r->fill_send_buffer(r, k);
-    else                     stake_fill_send_buffer(r, k);
+    else                     send_fill(r, k);
     if (r->questions) r->questions->feature->put(r, k);
 }
 

@@ -1,25 +1,6 @@
 #include "events.h"
 
-#include "kind.h"
 #include "round.h"
-
-REDLOCK_STATIC_ASSERT((int)REDLOCK_COMMAND_NONE == (int)WIRE_NONE && (int)REDLOCK_COMMAND_AUTH == (int)WIRE_AUTH &&
-                      (int)REDLOCK_COMMAND_SELECT == (int)WIRE_SELECT && (int)REDLOCK_COMMAND_SETNAME == (int)WIRE_SETNAME &&
-                      (int)REDLOCK_COMMAND_INFO == (int)WIRE_INFO && (int)REDLOCK_COMMAND_ROLE == (int)WIRE_ROLE &&
-                      (int)REDLOCK_COMMAND_LOAD_RELEASE == (int)WIRE_LOAD_RELEASE &&
-                      (int)REDLOCK_COMMAND_LOAD_EXTEND == (int)WIRE_LOAD_EXTEND &&
-                      (int)REDLOCK_COMMAND_SUBSCRIBE == (int)WIRE_SUBSCRIBE && (int)REDLOCK_COMMAND_CANARY == (int)WIRE_CANARY,
-                      "an event's command of the handshake is that of wire.h");
-REDLOCK_STATIC_ASSERT((int)REDLOCK_COMMAND_ACQUIRE == (int)WIRE_ACQUIRE && (int)REDLOCK_COMMAND_RESTORE == (int)WIRE_RESTORE &&
-                      (int)REDLOCK_COMMAND_EXTEND == (int)WIRE_EXTEND && (int)REDLOCK_COMMAND_RELEASE == (int)WIRE_RELEASE &&
-                      (int)REDLOCK_COMMAND_WAIT == (int)WIRE_WAIT && (int)REDLOCK_COMMAND_PTTL == (int)WIRE_PTTL &&
-                      (int)REDLOCK_COMMAND_GETRANGE == (int)WIRE_GETRANGE &&
-                      (int)REDLOCK_COMMAND_QUESTION == (int)WIRE_QUESTION, "an event's command is that of wire.h");
-REDLOCK_STATIC_ASSERT((int)REDLOCK_FORM_PLAIN == (int)WIRE_PLAIN && (int)REDLOCK_FORM_BY_SHA1 == (int)WIRE_BY_SHA1 &&
-                      (int)REDLOCK_FORM_BY_TEXT == (int)WIRE_BY_TEXT, "an event's form is that of wire.h");
-REDLOCK_STATIC_ASSERT((int)REDLOCK_ANSWER_GRANTED == (int)WIRE_GRANTED && (int)REDLOCK_ANSWER_REFUSED == (int)WIRE_REFUSED &&
-                      (int)REDLOCK_ANSWER_ERROR == (int)WIRE_ERROR && (int)REDLOCK_ANSWER_WRONG == (int)WIRE_WRONG,
-                      "an event's answer is that of wire.h");
 
 void event_note(const struct redlock *r, const struct redlock_lock *lock, enum redlock_event_kind kind, unsigned detail)
 {
@@ -39,16 +20,15 @@ static struct redlock_event *take_place(struct redlock_event_ring *events)
     return &events->ring[at < events->size ? at : at - events->size];
 }
 
-static bool is_wanted(const struct redlock *r, enum redlock_event_kind kind)
+bool event_is_wanted(const struct redlock *r, enum redlock_event_kind kind)
 {
     return r->events->kinds & REDLOCK_EVENT_BIT(kind);
 }
 
-/* NULL: it is not wanted, or lost. */
-static struct redlock_event *begin_event(const struct redlock *r, const struct redlock_lock *lock, enum redlock_event_kind kind,
-                                         unsigned session)
+struct redlock_event *event_begin(const struct redlock *r, const struct redlock_lock *lock, enum redlock_event_kind kind,
+                                  unsigned session)
 {
-    struct redlock_event *event = is_wanted(r, kind) ? take_place(r->events) : NULL;
+    struct redlock_event *event = event_is_wanted(r, kind) ? take_place(r->events) : NULL;
 
     if (event)
         *event = (struct redlock_event){ .at_us = r->now_us, .lock = lock, .kind = kind, .session = (uint8_t)session,
@@ -63,7 +43,7 @@ static void add_round(struct redlock_event *event, const struct redlock_round *r
     event->drift_us = round->drift_us;
 }
 
-static void add_votes(struct redlock_event *event, const struct redlock_round *round)
+void event_add_votes(struct redlock_event *event, const struct redlock_round *round)
 {
     event->granted = round->granted;
     event->refused = round->refused;
@@ -75,7 +55,7 @@ static void add_votes(struct redlock_event *event, const struct redlock_round *r
 REDLOCK_WRAPS static void add_verdict(struct redlock_event *event, const struct redlock_lock *lock, uint64_t now_us)
 {
     add_round(event, &lock->round);
-    add_votes(event, &lock->round);
+    event_add_votes(event, &lock->round);
     event->elapsed_us = now_us - lock->round.started_at;
     event->validity_us = round_validity_us(&lock->round, now_us);
     event->ticket = lock->has_ticket && event->status == REDLOCK_OK ? lock->ticket : 0;
@@ -102,7 +82,7 @@ static void add_note(struct redlock_event *event, const struct redlock_lock *loc
     case REDLOCK_EVENT_ENDED:
         event->status = (enum redlock_status)detail;
         event->command = (enum redlock_command)lock->round.command;
-        add_votes(event, &lock->round);
+        event_add_votes(event, &lock->round);
         break;
     case REDLOCK_EVENT_FORGOTTEN: break;
     default:                    event->session = (uint8_t)detail; break;
@@ -115,102 +95,20 @@ static void add_session(struct redlock_event *event, const struct redlock_node *
     if (event->kind == REDLOCK_EVENT_READY)        event->is_new_server = node->has_run_id && node->met_at == now_us;
 }
 
-static void write_note(const struct redlock *r, const struct redlock_lock *lock, enum redlock_event_kind kind, unsigned detail)
+void event_write_note(const struct redlock *r, const struct redlock_lock *lock, enum redlock_event_kind kind, unsigned detail)
 {
-    struct redlock_event *event = begin_event(r, lock, kind, lock ? REDLOCK_NO_SESSION : detail);
+    struct redlock_event *event = event_begin(r, lock, kind, lock ? REDLOCK_NO_SESSION : detail);
 
     if (!event) return;
     if (lock) add_note(event, lock, detail, r->now_us);
     else      add_session(event, &r->nodes[detail], r->now_us);
 }
 
-static void write_sent(const struct redlock *r, unsigned k, unsigned before)
+void event_write_moved(const struct redlock *r, const struct redlock_lock *to, const struct redlock_lock *from)
 {
-    const struct redlock_node *node = &r->nodes[k];
-
-    if (!is_wanted(r, REDLOCK_EVENT_SENT)) return;
-    for (unsigned i = before; i < node->asked_count; i++) {
-        unsigned at = (node->asked_first + i) % r->config.pipeline;
-        struct redlock_event *event = begin_event(r, node->asked[at].lock, REDLOCK_EVENT_SENT, k);
-        if (!event) continue;
-        event->command = (enum redlock_command)node->asked[at].command;
-        event->form = (enum redlock_form)node->asked[at].form;
-        event->to_come = (uint16_t)(i + 1);
-        if (event->lock) add_votes(event, &event->lock->round);
-    }
-}
-
-/* A refusal by the script that acquires tells of the holder, and of its ticket. */
-static void read_detail(const struct redlock *r, struct redlock_event *event, const struct redlock_asked *asked,
-                        const struct wire_reply *reply)
-{
-    bool is_refusal = event->command == REDLOCK_COMMAND_ACQUIRE && event->answer == REDLOCK_ANSWER_REFUSED;
-    const struct wire_row *row = is_refusal && asked->lock ? kind_row(r, asked->lock, KIND_ACQUIRE) : NULL;
-
-    if (reply->type == RESP_INTEGER)   event->number = reply->integer;
-    else if (row && row->read_refusal) (void)row->read_refusal(reply, &event->ticket, &event->number);
-}
-
-static void read_answer(const struct redlock *r, struct redlock_event *event, const struct redlock_asked *asked,
-                        const struct wire_reply *reply)
-{
-    if (asked->command == WIRE_QUESTION || asked->command == WIRE_NONE) return;
-    event->answer = (enum redlock_answer)wire_read_any(asked, reply);
-    if (event->answer == REDLOCK_ANSWER_ERROR) event->trouble = wire_trouble(reply->text, reply->text_size);
-    read_detail(r, event, asked, reply);
-}
-
-/* As stake_vote counts it. A node that does not know the script is asked again; a key of another type is not ours. */
-static enum redlock_vote vote_by(const struct redlock_event *event)
-{
-    if (event->kind == REDLOCK_EVENT_UNANSWERED)                                    return REDLOCK_VOTE_UNKNOWN;
-    if (event->answer == REDLOCK_ANSWER_GRANTED)                                    return REDLOCK_VOTE_GRANTED;
-    if (event->answer == REDLOCK_ANSWER_REFUSED)                                    return REDLOCK_VOTE_REFUSED;
-    if (event->trouble == REDLOCK_TROUBLE_NOSCRIPT && event->form == REDLOCK_FORM_BY_SHA1) return REDLOCK_VOTE_PENDING;
-    if (event->trouble == REDLOCK_TROUBLE_WRONGTYPE && event->command == REDLOCK_COMMAND_RELEASE) return REDLOCK_VOTE_REFUSED;
-    return REDLOCK_VOTE_UNKNOWN;
-}
-
-/* S8: a vote is one on the round under way, or the last one, as the answer to what that is about, if the node has not voted.
- * To inspect needs no votes. */
-static void add_vote(struct redlock_event *event, const struct redlock_asked *asked)
-{
-    struct redlock_round round = asked->lock->round;
-
-    if (asked->round != round.number || asked->command != round.command || asked->command == WIRE_GETRANGE) return;
-    if (round_vote_of(&round, event->session) == REDLOCK_VOTE_PENDING) event->vote = vote_by(event);
-    round_vote(&round, event->session, event->vote);
-    add_votes(event, &round);
-}
-
-static void write_heard(const struct redlock *r, unsigned k, const struct redlock_asked *asked, const struct wire_reply *reply)
-{
-    struct redlock_event *event = begin_event(r, asked->lock, reply ? REDLOCK_EVENT_HEARD : REDLOCK_EVENT_UNANSWERED, k);
-
-    if (!event) return;
-    event->command = (enum redlock_command)asked->command;
-    event->form = (enum redlock_form)asked->form;
-    event->to_come = r->nodes[k].asked_count;
-    if (reply) read_answer(r, event, asked, reply);
-    if (asked->lock) add_vote(event, asked);
-}
-
-static void write_moved(const struct redlock *r, const struct redlock_lock *to, const struct redlock_lock *from)
-{
-    struct redlock_event *event = begin_event(r, to, REDLOCK_EVENT_MOVED, REDLOCK_NO_SESSION);
+    struct redlock_event *event = event_begin(r, to, REDLOCK_EVENT_MOVED, REDLOCK_NO_SESSION);
 
     if (event) event->was = from;
-}
-
-void redlock_use_events(struct redlock *r, struct redlock_event_ring *events, struct redlock_event *ring, size_t count)
-{
-    static const struct redlock_eventing feature = {
-        .note = write_note, .sent = write_sent, .heard = write_heard, .moved = write_moved
-    };
-
-    if (events) *events = (struct redlock_event_ring){ .feature = &feature, .ring = ring, .size = count,
-                                                        .kinds = REDLOCK_EVENTS_ALL };
-    r->events = events;
 }
 
 void redlock_want_events(struct redlock_event_ring *events, uint32_t kinds)
@@ -231,43 +129,4 @@ bool redlock_next_event(struct redlock_event_ring *events, struct redlock_event 
 uint64_t redlock_lost_events(const struct redlock_event_ring *events)
 {
     return events->lost;
-}
-
-/* ---- Names, for people ---- */
-
-enum { SCRIPT_ARGUMENTS_MAX = 8 };
-
-/* The name of the script and those of its arguments, with those of permits, which are the last; "" behind them. */
-static const char *script_words(enum redlock_command command, unsigned i)
-{
-    static const char words[][1 + SCRIPT_ARGUMENTS_MAX][sizeof "acquire"] = {
-        { "acquire", "token", "ttl", "ticket", "life", "skew", "permits", "slot", "entry" },
-        { "restore", "token", "ttl", "ticket", "life", "skew", "permits", "slot" },
-        { "extend", "token", "ttl", "permits", "slot", "ticket", "life", "skew" },
-        { "release", "token", "entry", "permits", "slot" },
-        { "wait", "entry", "arrived", "life", "permits" },
-    };
-
-    switch (command) {
-    case REDLOCK_COMMAND_ACQUIRE: return words[0][i];
-    case REDLOCK_COMMAND_RESTORE: return words[1][i];
-    case REDLOCK_COMMAND_EXTEND:  return words[2][i];
-    case REDLOCK_COMMAND_RELEASE: return words[3][i];
-    case REDLOCK_COMMAND_WAIT:    return words[4][i];
-    default:                      return "";
-    }
-}
-
-const char *redlock_script_name(enum redlock_command command)
-{
-    const char *name = script_words(command, 0);
-
-    return *name != '\0' ? name : NULL;
-}
-
-const char *redlock_argument_name(enum redlock_command command, unsigned i)
-{
-    const char *name = i < SCRIPT_ARGUMENTS_MAX ? script_words(command, 1 + i) : "";
-
-    return *name != '\0' ? name : NULL;
 }

@@ -21,6 +21,17 @@ struct redlock_eventing {
     void (*moved)(const struct redlock *r, const struct redlock_lock *to, const struct redlock_lock *from);
 };
 
+/* Is the kind asked for? A new event of it, for a lock and a session; NULL: it is not wanted, or lost. */
+REDLOCK_PRIVATE bool event_is_wanted(const struct redlock *r, enum redlock_event_kind kind);
+REDLOCK_PRIVATE struct redlock_event *event_begin(const struct redlock *r, const struct redlock_lock *lock,
+                                                  enum redlock_event_kind kind, unsigned session);
+REDLOCK_PRIVATE void event_add_votes(struct redlock_event *event, const struct redlock_round *round);
+
+/* What the engine's calls note and move is written by these, if there is a ring. */
+REDLOCK_PRIVATE void event_write_note(const struct redlock *r, const struct redlock_lock *lock, enum redlock_event_kind kind,
+                                      unsigned detail);
+REDLOCK_PRIVATE void event_write_moved(const struct redlock *r, const struct redlock_lock *to, const struct redlock_lock *from);
+
 REDLOCK_PRIVATE void event_note(const struct redlock *r, const struct redlock_lock *lock, enum redlock_event_kind kind,
                                 unsigned detail);
 

@@ -1,5 +1,7 @@
 #include "node.h"
 
+#include "handshake.h"
+
 REDLOCK_STATIC_ASSERT(REDLOCK_ERROR_MAX >= 32 && REDLOCK_ERROR_MAX <= UINT8_MAX, "an error's size is kept in a byte");
 REDLOCK_STATIC_ASSERT(sizeof(struct resp_parser) <= sizeof(((struct redlock_node *)0)->parser),
                       "REDLOCK_PARSER_WORDS is too small");
@@ -95,7 +97,8 @@ uint64_t node_wake_at(const struct redlock_node *node, bool is_needed)
 /* The next command of the handshake that is not left out with this login. */
 static void step_from(struct redlock_node *node, unsigned step, const struct redlock_scripts *scripts)
 {
-    while (step != WIRE_READY && wire_is_left_out((enum wire_command)step, &node->login, scripts, is_for_wake_ups(node))) step++;
+    while (step != WIRE_READY && handshake_leaves_out((enum wire_command)step, &node->login, scripts, is_for_wake_ups(node)))
+        step++;
     node->step = (uint8_t)step;
 }
 
@@ -232,7 +235,7 @@ void node_put_handshake(struct redlock_node *node, const struct redlock_config *
     step_from(node, node->step, scripts);
     while (node->step != WIRE_READY && node_can_ask(node, config) && !w.apart) {
         struct redlock_asked asked = { .command = node->step };
-        if (!wire_put_handshake(&w, (enum wire_command)node->step, &node->login, scripts, engine)) break;
+        if (!handshake_put(&w, (enum wire_command)node->step, &node->login, scripts, engine)) break;
         node_asked(node, config, now_us, &asked);
         step_from(node, node->step + 1u, scripts);
     }

@@ -1225,6 +1225,7 @@ struct redlock {
     uint64_t now_us;                    /* Of the call under way, or the last one. */
     struct redlock_config config;
     uint8_t entropy[REDLOCK_ENTROPY_MAX];
+    uint32_t question_count;            /* The last number of a question. */
 };
 
 #ifdef __cplusplus

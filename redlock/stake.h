@@ -1,5 +1,5 @@
-/* One lock, one node: what of ours may lie there, and the next command for it. Says what goes out, and what an answer leaves
- * behind there; knows no operation. */
+/* One lock, one node: what of ours may lie there, and the next command for it. Says what an answer leaves behind there; knows no
+ * operation, and not what a command looks like. */
 #ifndef REDLOCK_STAKE_H
 #define REDLOCK_STAKE_H
 
@@ -148,11 +148,5 @@ REDLOCK_INLINE bool stake_sends_text(struct redlock *r, const struct answer *a)
 {
     return r->send_text && r->send_text(r, a);
 }
-
-/* Encodes for node k what the locks in its queue want, as much as there is room for. */
-REDLOCK_PRIVATE void stake_fill_send_buffer(struct redlock *r, unsigned k);
-
-/* From now on the same is done also for other nodes that want to be sent the same bytes and have nothing else to send. */
-REDLOCK_PRIVATE void stake_use_copies(struct redlock *r);
 
 #endif

@@ -113,8 +113,7 @@ void wire_put_script_text(struct resp_writer *w, const char *text)
     else                                                                       resp_apart(w, text);
 }
 
-/* EVALSHA, or EVAL, of a script with the resources as its keys; its arguments come behind them. */
-static void put_script(struct resp_writer *w, const struct wire_row *script, enum wire_form form, const struct wire_subject *s)
+void wire_put_script(struct resp_writer *w, const struct wire_row *script, enum wire_form form, const struct wire_subject *s)
 {
     bool by_text = form == WIRE_BY_TEXT;
 
@@ -124,13 +123,6 @@ static void put_script(struct resp_writer *w, const struct wire_row *script, enu
     else         resp_bytes(w, script->sha1, SHA1_TEXT);
     resp_size(w, s->name_count);
     for (unsigned i = 0; i < s->name_count; i++) resp_bytes(w, s->names[i].bytes, s->names[i].size);
-}
-
-bool wire_put(struct resp_writer *w, const struct wire_row *row, enum wire_form form, const struct wire_subject *subject)
-{
-    if (row->text) put_script(w, row, form, subject);
-    row->put(w, subject);
-    return resp_end(w);
 }
 
 /* ---- Texts ---- */
@@ -232,62 +224,6 @@ const struct wire_row *wire_getrange(void)
     return &row;
 }
 
-/* ---- The handshake ---- */
-
-/* A command of words without blanks. */
-static void put_words(struct resp_writer *w, unsigned count, const char *words)
-{
-    resp_command(w, count);
-    for (size_t size; count > 0; count--, words += size + 1) {
-        for (size = 0; words[size] > ' ';) size++;
-        resp_bytes(w, words, size);
-    }
-}
-
-static void put_select(struct resp_writer *w, uint32_t database)
-{
-    resp_command(w, 2);
-    resp_text(w, "SELECT");
-    resp_size(w, database);
-}
-
-static void put_auth(struct resp_writer *w, const struct redlock_login *login)
-{
-    resp_command(w, login->user ? 3 : 2);
-    resp_text(w, "AUTH");
-    if (login->user) resp_text(w, login->user);
-    resp_text(w, login->password);
-}
-
-bool wire_put_handshake(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
-                       const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE])
-{
-    switch (command) {
-    case WIRE_AUTH:         put_auth(w, login); break;
-    case WIRE_SELECT:       put_select(w, login->database); break;
-    case WIRE_SETNAME:      put_words(w, 3, "CLIENT SETNAME redlock"); break;
-    case WIRE_INFO:         put_words(w, 1, "INFO"); break;
-    case WIRE_ROLE:         put_words(w, 1, "ROLE"); break;
-    case WIRE_SUBSCRIBE:    scripts->put_subscribe(w, engine); break;
-    default:                scripts->loading->put(w, command, scripts);
-    }
-    return resp_end(w);
-}
-
-bool wire_is_left_out(enum wire_command command, const struct redlock_login *login, const struct redlock_scripts *scripts,
-                      bool is_subscription)
-{
-    switch (command) {
-    case WIRE_AUTH:      return !login->password;
-    case WIRE_SETNAME:   return false;
-    case WIRE_SUBSCRIBE: return !is_subscription;
-    case WIRE_SELECT:    return is_subscription || login->database == 0;
-    case WIRE_INFO:
-    case WIRE_ROLE:      return is_subscription;
-    default:             return !scripts->loading || scripts->loading->is_left_out(command, login, is_subscription);
-    }
-}
-
 /* ---- Answers ---- */
 
 static enum wire_answer read_ok(const struct wire_reply *reply)
@@ -381,6 +317,28 @@ bool wire_read_refusal(const struct wire_reply *reply, uint64_t *counter, int64_
 }
 
 /* "counter ms turn rank": where the first two words end. 0: there are no four. */
+size_t wire_first_two_words(const struct wire_reply *reply)
+{
+    size_t blanks[3] = { 0 };
+    unsigned count = 0;
+
+    if (reply->type != RESP_BULK || reply->text_cut) return 0;
+    for (size_t i = 0; i < reply->text_size; i++) {
+        if (reply->text[i] != ' ') continue;
+        if (count == 3) return 0;
+        blanks[count++] = i;
+    }
+    return count == 3 ? blanks[1] : 0;
+}
+
+bool wire_read_poll_refusal(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl)
+{
+    struct wire_reply two = *reply;
+
+    two.text_size = wire_first_two_words(reply);
+    return wire_read_refusal(&two, counter, pttl);
+}
+
 size_t wire_before_wake_up(const struct wire_reply *reply)
 {
     static const char begins[] = "messageredlock:";

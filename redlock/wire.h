@@ -212,18 +212,6 @@ static inline enum wire_form wire_form_of(const struct wire_row *row, enum wire_
     return !row->text ? WIRE_PLAIN : row->sha1 ? of_script : WIRE_BY_TEXT;
 }
 
-/* Appends a command of a lock, or of the handshake, whole or not at all: then false. A script for which there
- * is little room stays where it lies, see resp_apart. */
-REDLOCK_PRIVATE bool wire_put(struct resp_writer *w, const struct wire_row *row, enum wire_form form,
-                              const struct wire_subject *subject);
-REDLOCK_PRIVATE bool wire_put_handshake(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
-                                       const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE]);
-
-/* True when this step of the handshake has nothing to say with this login and these scripts, on a subscription or on a connection
- * for commands. */
-REDLOCK_PRIVATE bool wire_is_left_out(enum wire_command command, const struct redlock_login *login,
-                                      const struct redlock_scripts *scripts, bool is_subscription);
-
 /* What the reply means as the answer to that. Of asked it looks at the command, the form and the range of numbers. */
 REDLOCK_PRIVATE enum wire_answer wire_read(const struct redlock_asked *asked, const struct wire_reply *reply);
 
@@ -232,6 +220,10 @@ REDLOCK_PRIVATE enum wire_answer wire_read_any(const struct redlock_asked *asked
 
 /* What the acquire script says when it refuses. False: it is not that. */
 REDLOCK_PRIVATE bool wire_read_refusal(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);
+
+/* The same of a poll, "counter ms turn rank"; and where the first two words of that end. 0: there are no four. */
+REDLOCK_PRIVATE bool wire_read_poll_refusal(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);
+REDLOCK_PRIVATE size_t wire_first_two_words(const struct wire_reply *reply);
 
 /* How many bytes stand before what was published, if that was on the channel of an engine. 0: it was not. */
 REDLOCK_PRIVATE size_t wire_before_wake_up(const struct wire_reply *reply);
@@ -315,6 +307,10 @@ REDLOCK_PRIVATE size_t wire_write_entry(char text[WIRE_ENTRY_ROOM], const uint8_
 
 /* Two hex digits a byte. */
 REDLOCK_PRIVATE void wire_write_hex(const uint8_t *bytes, size_t size, char *text);
+
+/* EVALSHA, or EVAL, of a script with the resources as its keys; its arguments come behind them. */
+REDLOCK_PRIVATE void wire_put_script(struct resp_writer *w, const struct wire_row *script, enum wire_form form,
+                                     const struct wire_subject *s);
 
 /* A script's text goes out in one write with what is around it where the buffer has room for it and for the rest of any command;
  * otherwise it is sent from where it lies. */

@@ -116,31 +116,9 @@ static void put_leave_and_wake(struct resp_writer *w, const struct wire_subject 
 
 /* ---- What a poll says when it refuses ---- */
 
-static size_t first_two_words(const struct wire_reply *reply)
-{
-    size_t blanks[3] = { 0 };
-    unsigned count = 0;
-
-    if (reply->type != RESP_BULK || reply->text_cut) return 0;
-    for (size_t i = 0; i < reply->text_size; i++) {
-        if (reply->text[i] != ' ') continue;
-        if (count == 3) return 0;
-        blanks[count++] = i;
-    }
-    return count == 3 ? blanks[1] : 0;
-}
-
-static bool read_poll_refusal(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl)
-{
-    struct wire_reply two = *reply;
-
-    two.text_size = first_two_words(reply);
-    return wire_read_refusal(&two, counter, pttl);
-}
-
 bool fair_read_place(const struct wire_reply *reply, uint32_t *turn, int32_t *rank)
 {
-    size_t at = first_two_words(reply) + 1, blank = at;
+    size_t at = wire_first_two_words(reply) + 1, blank = at;
     bool is_negative;
     uint64_t largest = 0, number = 0;
 
@@ -162,7 +140,7 @@ static const char fair_extend_text[] = WIRE_FAIR_EXTEND_SCRIPT, fair_extend_sha1
 static const char fair_release_text[] = WIRE_FAIR_RELEASE_SCRIPT, fair_release_sha1[] = WIRE_FAIR_RELEASE_SHA1;
 
 static const struct wire_row fair_acquire = {
-    .text = fair_acquire_text, .sha1 = fair_acquire_sha1, .put = put_poll, .argument_count = 6, .read_refusal = read_poll_refusal
+    .text = fair_acquire_text, .sha1 = fair_acquire_sha1, .put = put_poll, .argument_count = 6, .read_refusal = wire_read_poll_refusal
 };
 static const struct wire_row fair_restore = {
     .text = fair_restore_text, .sha1 = fair_restore_sha1, .put = wire_put_grant, .argument_count = 5

@@ -583,7 +583,7 @@ static void lock_request(struct request *request, enum wire_command command, con
     subject.wait_number = command == WIRE_WAIT || dice(4) == 0 ? 1 + dice(12) : 0;
     subject.arrived_at = dice(2) == 0 ? dice(3) : server_us();
     const struct wire_row *row = row_at(any_row(command, is_script, subject.name_count == 1)).row;
-    (void)wire_put(&writer, row, wire_form_of(row, strncmp(label, "EVAL ", 5) == 0 ? WIRE_BY_TEXT : WIRE_BY_SHA1), &subject);
+    (void)send_encode(&writer, row, wire_form_of(row, strncmp(label, "EVAL ", 5) == 0 ? WIRE_BY_TEXT : WIRE_BY_SHA1), &subject);
     request->extends_ms = command == WIRE_EXTEND ? subject.ttl_ms : 0;
     end_request(request, &writer);
 }
@@ -626,7 +626,7 @@ static void permit_request(struct request *request)
     subject.ticket = dice(2) == 0 ? 0 : any_ticket(subject.skew_ms);
     subject.permit.count = (uint8_t)(1 + dice(PERMITS));
     if (needs_slot || dice(3) == 0) subject.permit.slot = (uint8_t)(1 + dice(subject.permit.count));
-    (void)wire_put(&writer, row, is_text ? WIRE_BY_TEXT : WIRE_BY_SHA1, &subject);
+    (void)send_encode(&writer, row, is_text ? WIRE_BY_TEXT : WIRE_BY_SHA1, &subject);
     request->extends_ms = commands[number].row == ROW_PERMIT_EXTEND ? subject.ttl_ms : 0;
     end_request(request, &writer);
 }
@@ -671,7 +671,7 @@ static void fair_request(struct request *request)
     place.renew = place.turn > 0 && dice(4) > 0;
     subject.ttl_ms = commands[number].row == ROW_FAIR_EXTEND ? any_extension_ms() : any_ttl_ms();
     subject.ticket = dice(3) > 0 ? 0 : any_ticket(subject.skew_ms);
-    (void)wire_put(&writer, row, is_text ? WIRE_BY_TEXT : WIRE_BY_SHA1, &subject);
+    (void)send_encode(&writer, row, is_text ? WIRE_BY_TEXT : WIRE_BY_SHA1, &subject);
     request->extends_ms = commands[number].row == ROW_FAIR_EXTEND ? subject.ttl_ms : 0;
     end_request(request, &writer);
 }
@@ -695,7 +695,7 @@ static void redisson_request(struct request *request)
     touch(request, resource);
     memset(token, (int)(0x40 + dice(3)), sizeof token);
     subject.ttl_ms = commands[number].row == ROW_REDISSON_EXTEND ? any_extension_ms() : any_ttl_ms();
-    (void)wire_put(&writer, row, is_text ? WIRE_BY_TEXT : WIRE_BY_SHA1, &subject);
+    (void)send_encode(&writer, row, is_text ? WIRE_BY_TEXT : WIRE_BY_SHA1, &subject);
     request->extends_ms = commands[number].row == ROW_REDISSON_EXTEND ? subject.ttl_ms : 0;
     end_request(request, &writer);
 }
@@ -746,7 +746,7 @@ static void handshake_request(struct request *request, enum wire_command command
                              const struct redlock_login *with)
 {
     struct resp_writer writer = begin_request(request, label);
-    (void)wire_put_handshake(&writer, command, with, dice(4) == 0 ? plain_scripts_for_one_loaded() : plain_scripts_for_all(),
+    (void)handshake_put(&writer, command, with, dice(4) == 0 ? plain_scripts_for_one_loaded() : plain_scripts_for_all(),
                             engines[0]);
     end_request(request, &writer);
 }
@@ -1038,7 +1038,7 @@ static void subscribe(struct line *subscription, const uint8_t engine[REDLOCK_NA
         handshake_request(&log_in, WIRE_AUTH, "AUTH", &login);
         exchange(subscription, &log_in);
     }
-    (void)wire_put_handshake(&writer, WIRE_SUBSCRIBE, NULL, plain_scripts_for_all(), engine);
+    (void)handshake_put(&writer, WIRE_SUBSCRIBE, NULL, plain_scripts_for_all(), engine);
     end_request(&request, &writer);
     exchange(subscription, &request);
     subscription->session.out.size = 0;

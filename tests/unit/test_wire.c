@@ -1,10 +1,12 @@
 /* The wire, byte for byte. Tests the bytes that are sent, and the meaning of an answer. */
 #include "../tap.h"
 
+#include "../../redlock/handshake.h"
 #include "../../redlock/kinds/fair.h"
 #include "../../redlock/kinds/plain.h"
 #include "../../redlock/kinds/redisson.h"
 #include "../../redlock/kinds/shared.h"
+#include "../../redlock/send.h"
 #include "../../redlock/wire.h"
 #include "../world/decoder.h"
 
@@ -43,7 +45,7 @@ static void check_bytes_of(const struct wire_row *row, enum wire_form form, cons
     struct resp_writer w;
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
-    CHECK(wire_put(&w, row, wire_form_of(row, form), s));
+    CHECK(send_encode(&w, row, wire_form_of(row, form), s));
     check_output(&w, expected);
 }
 
@@ -62,7 +64,7 @@ static void check_handshake(enum wire_command command, struct redlock_login logi
     struct resp_writer w;
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
-    CHECK(wire_put_handshake(&w, command, &login, plain_scripts_for_all(), engine_name));
+    CHECK(handshake_put(&w, command, &login, plain_scripts_for_all(), engine_name));
     check_output(&w, expected);
 }
 
@@ -121,8 +123,8 @@ TEST(a_script_goes_with_what_is_around_it_where_there_is_room)
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
     for (enum wire_command command = WIRE_SETNAME; command <= WIRE_LOAD_EXTEND; command++) {
-        if (wire_is_left_out(command, &none, plain_scripts_for_all(), false)) continue;
-        CHECK(wire_put_handshake(&w, command, &none, plain_scripts_for_all(), engine_name));
+        if (handshake_leaves_out(command, &none, plain_scripts_for_all(), false)) continue;
+        CHECK(handshake_put(&w, command, &none, plain_scripts_for_all(), engine_name));
         CHECK(!w.apart);
     }
 }
@@ -135,15 +137,15 @@ TEST(a_script_is_sent_from_where_it_lies)
     struct resp_writer w;
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
-    CHECK(wire_put_handshake(&w, WIRE_LOAD_RELEASE, &none, plain_scripts_for_all(), engine_name));
+    CHECK(handshake_put(&w, WIRE_LOAD_RELEASE, &none, plain_scripts_for_all(), engine_name));
     CHECK(w.apart != NULL && w.apart_size == strlen(WIRE_RELEASE_SCRIPT));
     CHECK_MEM(buffer, w.apart_at, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$717\r\n", w.apart_at);
     CHECK_MEM(buffer + w.apart_at, w.used - w.apart_at, "\r\n", 2);
     resp_write_begin(&w, buffer, 10, 1);    /* Too small for the bytes around it. */
-    CHECK(!wire_put_handshake(&w, WIRE_LOAD_RELEASE, &none, plain_scripts_for_all(), engine_name));
+    CHECK(!handshake_put(&w, WIRE_LOAD_RELEASE, &none, plain_scripts_for_all(), engine_name));
     CHECK(!w.apart && w.used == 1);
     resp_write_begin(&w, buffer, sizeof buffer, 1);     /* It follows other bytes. */
-    CHECK(wire_put(&w, plain_scripts_for_all()->rows[KIND_RELEASE], WIRE_BY_TEXT, &s));
+    CHECK(send_encode(&w, plain_scripts_for_all()->rows[KIND_RELEASE], WIRE_BY_TEXT, &s));
     CHECK(w.apart != NULL && w.apart_at > 1);
 }
 
@@ -168,7 +170,7 @@ TEST(a_permit_is_asked_for_by_the_name_of_the_resource_and_their_number)
         char buffer[300], text[300];
         struct resp_writer w;
         resp_write_begin(&w, buffer, sizeof buffer, 0);
-        CHECK(wire_put(&w, row, WIRE_BY_SHA1, &s));
+        CHECK(send_encode(&w, row, WIRE_BY_SHA1, &s));
         snprintf(text, sizeof text, "*%u\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$1\r\n1\r\n$4\r\npool\r\n$40\r\n" TOKEN_TEXT "\r\n%s",
                  4u + row->argument_count, expected[i].sha1, expected[i].rest);
         check_output(&w, text);
@@ -200,7 +202,7 @@ TEST(scripts_that_are_not_loaded_go_out_with_their_texts_and_no_sha1)
     const struct redlock_scripts *one = plain_scripts_for_one();
     struct redlock_login none = { 0 };
 
-    CHECK(wire_is_left_out(WIRE_LOAD_RELEASE, &none, one, false) && wire_is_left_out(WIRE_LOAD_EXTEND, &none, one, false));
+    CHECK(handshake_leaves_out(WIRE_LOAD_RELEASE, &none, one, false) && handshake_leaves_out(WIRE_LOAD_EXTEND, &none, one, false));
     check_bytes(one->rows[KIND_RELEASE], WIRE_BY_SHA1,
                 "*5\r\n$4\r\nEVAL\r\n$106\r\n" WIRE_RELEASE_ONE_SCRIPT "\r\n$1\r\n1\r\n"
                 "$4\r\na\r\nb\r\n$40\r\n" TOKEN_TEXT "\r\n");
@@ -213,9 +215,9 @@ TEST(nothing_is_said_about_a_login_or_a_database_that_is_not_there)
     struct redlock_login none = { 0 }, login = { .user = "u", .password = "p", .database = 1 };
     const struct redlock_scripts *all = plain_scripts_for_all();
 
-    CHECK(wire_is_left_out(WIRE_AUTH, &none, all, false) && wire_is_left_out(WIRE_SELECT, &none, all, false));
-    CHECK(!wire_is_left_out(WIRE_AUTH, &login, all, false) && !wire_is_left_out(WIRE_SELECT, &login, all, false));
-    CHECK(!wire_is_left_out(WIRE_INFO, &none, all, false) && !wire_is_left_out(WIRE_ROLE, &none, all, false));
+    CHECK(handshake_leaves_out(WIRE_AUTH, &none, all, false) && handshake_leaves_out(WIRE_SELECT, &none, all, false));
+    CHECK(!handshake_leaves_out(WIRE_AUTH, &login, all, false) && !handshake_leaves_out(WIRE_SELECT, &login, all, false));
+    CHECK(!handshake_leaves_out(WIRE_INFO, &none, all, false) && !handshake_leaves_out(WIRE_ROLE, &none, all, false));
 }
 
 /* S24, S25: the poll says turn, round, whether the place is renewed, and the entry, in one word; a release names the entry. */
@@ -244,7 +246,7 @@ TEST(a_fair_lock_polls_with_its_turn_and_its_round_and_names_its_entry_to_the_en
         char buffer[300], text[300];
         struct resp_writer w;
         resp_write_begin(&w, buffer, sizeof buffer, 0);
-        CHECK(wire_put(&w, row, WIRE_BY_SHA1, &s));
+        CHECK(send_encode(&w, row, WIRE_BY_SHA1, &s));
         snprintf(text, sizeof text, "*%u\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$1\r\n1\r\n$4\r\ndoor\r\n$40\r\n" TOKEN_TEXT "\r\n%s",
                  4u + row->argument_count, expected[i].sha1, expected[i].rest);
         check_output(&w, text);
@@ -287,12 +289,12 @@ TEST(the_longest_command_fits_where_the_limit_says_so)
         TAP_CONTEXT("%s, of %s", listed.name, of_set ? "16" : "1");
         name_all(&s, names, bytes, of_set ? REDLOCK_SET_MAX : 1);
         resp_write_begin(&w, buffer, sizeof buffer, 0);
-        CHECK(wire_put(&w, row, form, &s));
+        CHECK(send_encode(&w, row, form, &s));
         CHECK(w.used <= WIRE_LONGEST_MAX + sizeof bytes);
         CHECK(w.used <= WIRE_COMMAND_MAX + sizeof bytes || i / 4 >= ROW_PERMIT_ACQUIRE);
         if (w.used > longest) longest = w.used;
         resp_write_begin(&w, buffer, w.used - 1, 0);
-        CHECK(!wire_put(&w, row, form, &s));
+        CHECK(!send_encode(&w, row, form, &s));
         CHECK_INT(w.used, 0);
     }
     CHECK_INT(longest, WIRE_LONGEST_MAX + sizeof bytes);
@@ -304,7 +306,7 @@ static bool fits(const struct wire_row *row, enum wire_form form, const struct w
     struct resp_writer w;
 
     resp_write_begin(&w, buffer, size, used);
-    return wire_put(&w, row, form, s);
+    return send_encode(&w, row, form, s);
 }
 
 /* Otherwise a command that does not fit after others would never fit, if the buffer is just so large.

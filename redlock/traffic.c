@@ -1,0 +1,143 @@
+/* Optional: events of what is sent and heard. A refusal is read as the kind of its lock has it, so that no kind may call this. */
+#include "events.h"
+#include "kind.h"
+#include "round.h"
+
+REDLOCK_STATIC_ASSERT((int)REDLOCK_COMMAND_NONE == (int)WIRE_NONE && (int)REDLOCK_COMMAND_AUTH == (int)WIRE_AUTH &&
+                      (int)REDLOCK_COMMAND_SELECT == (int)WIRE_SELECT && (int)REDLOCK_COMMAND_SETNAME == (int)WIRE_SETNAME &&
+                      (int)REDLOCK_COMMAND_INFO == (int)WIRE_INFO && (int)REDLOCK_COMMAND_ROLE == (int)WIRE_ROLE &&
+                      (int)REDLOCK_COMMAND_LOAD_RELEASE == (int)WIRE_LOAD_RELEASE &&
+                      (int)REDLOCK_COMMAND_LOAD_EXTEND == (int)WIRE_LOAD_EXTEND &&
+                      (int)REDLOCK_COMMAND_SUBSCRIBE == (int)WIRE_SUBSCRIBE && (int)REDLOCK_COMMAND_CANARY == (int)WIRE_CANARY,
+                      "an event's command of the handshake is that of wire.h");
+REDLOCK_STATIC_ASSERT((int)REDLOCK_COMMAND_ACQUIRE == (int)WIRE_ACQUIRE && (int)REDLOCK_COMMAND_RESTORE == (int)WIRE_RESTORE &&
+                      (int)REDLOCK_COMMAND_EXTEND == (int)WIRE_EXTEND && (int)REDLOCK_COMMAND_RELEASE == (int)WIRE_RELEASE &&
+                      (int)REDLOCK_COMMAND_WAIT == (int)WIRE_WAIT && (int)REDLOCK_COMMAND_PTTL == (int)WIRE_PTTL &&
+                      (int)REDLOCK_COMMAND_GETRANGE == (int)WIRE_GETRANGE &&
+                      (int)REDLOCK_COMMAND_QUESTION == (int)WIRE_QUESTION, "an event's command is that of wire.h");
+REDLOCK_STATIC_ASSERT((int)REDLOCK_FORM_PLAIN == (int)WIRE_PLAIN && (int)REDLOCK_FORM_BY_SHA1 == (int)WIRE_BY_SHA1 &&
+                      (int)REDLOCK_FORM_BY_TEXT == (int)WIRE_BY_TEXT, "an event's form is that of wire.h");
+REDLOCK_STATIC_ASSERT((int)REDLOCK_ANSWER_GRANTED == (int)WIRE_GRANTED && (int)REDLOCK_ANSWER_REFUSED == (int)WIRE_REFUSED &&
+                      (int)REDLOCK_ANSWER_ERROR == (int)WIRE_ERROR && (int)REDLOCK_ANSWER_WRONG == (int)WIRE_WRONG,
+                      "an event's answer is that of wire.h");
+
+static void write_sent(const struct redlock *r, unsigned k, unsigned before)
+{
+    const struct redlock_node *node = &r->nodes[k];
+
+    if (!event_is_wanted(r, REDLOCK_EVENT_SENT)) return;
+    for (unsigned i = before; i < node->asked_count; i++) {
+        unsigned at = (node->asked_first + i) % r->config.pipeline;
+        struct redlock_event *event = event_begin(r, node->asked[at].lock, REDLOCK_EVENT_SENT, k);
+        if (!event) continue;
+        event->command = (enum redlock_command)node->asked[at].command;
+        event->form = (enum redlock_form)node->asked[at].form;
+        event->to_come = (uint16_t)(i + 1);
+        if (event->lock) event_add_votes(event, &event->lock->round);
+    }
+}
+
+/* A refusal by the script that acquires tells of the holder, and of its ticket. */
+static void read_detail(const struct redlock *r, struct redlock_event *event, const struct redlock_asked *asked,
+                        const struct wire_reply *reply)
+{
+    bool is_refusal = event->command == REDLOCK_COMMAND_ACQUIRE && event->answer == REDLOCK_ANSWER_REFUSED;
+    const struct wire_row *row = is_refusal && asked->lock ? kind_row(r, asked->lock, KIND_ACQUIRE) : NULL;
+
+    if (reply->type == RESP_INTEGER)   event->number = reply->integer;
+    else if (row && row->read_refusal) (void)row->read_refusal(reply, &event->ticket, &event->number);
+}
+
+static void read_answer(const struct redlock *r, struct redlock_event *event, const struct redlock_asked *asked,
+                        const struct wire_reply *reply)
+{
+    if (asked->command == WIRE_QUESTION || asked->command == WIRE_NONE) return;
+    event->answer = (enum redlock_answer)wire_read_any(asked, reply);
+    if (event->answer == REDLOCK_ANSWER_ERROR) event->trouble = wire_trouble(reply->text, reply->text_size);
+    read_detail(r, event, asked, reply);
+}
+
+/* As stake_vote counts it. A node that does not know the script is asked again; a key of another type is not ours. */
+static enum redlock_vote vote_by(const struct redlock_event *event)
+{
+    if (event->kind == REDLOCK_EVENT_UNANSWERED)                                    return REDLOCK_VOTE_UNKNOWN;
+    if (event->answer == REDLOCK_ANSWER_GRANTED)                                    return REDLOCK_VOTE_GRANTED;
+    if (event->answer == REDLOCK_ANSWER_REFUSED)                                    return REDLOCK_VOTE_REFUSED;
+    if (event->trouble == REDLOCK_TROUBLE_NOSCRIPT && event->form == REDLOCK_FORM_BY_SHA1) return REDLOCK_VOTE_PENDING;
+    if (event->trouble == REDLOCK_TROUBLE_WRONGTYPE && event->command == REDLOCK_COMMAND_RELEASE) return REDLOCK_VOTE_REFUSED;
+    return REDLOCK_VOTE_UNKNOWN;
+}
+
+/* S8: a vote is one on the round under way, or the last one, as the answer to what that is about, if the node has not voted.
+ * To inspect needs no votes. */
+static void add_vote(struct redlock_event *event, const struct redlock_asked *asked)
+{
+    struct redlock_round round = asked->lock->round;
+
+    if (asked->round != round.number || asked->command != round.command || asked->command == WIRE_GETRANGE) return;
+    if (round_vote_of(&round, event->session) == REDLOCK_VOTE_PENDING) event->vote = vote_by(event);
+    round_vote(&round, event->session, event->vote);
+    event_add_votes(event, &round);
+}
+
+static void write_heard(const struct redlock *r, unsigned k, const struct redlock_asked *asked, const struct wire_reply *reply)
+{
+    struct redlock_event *event = event_begin(r, asked->lock, reply ? REDLOCK_EVENT_HEARD : REDLOCK_EVENT_UNANSWERED, k);
+
+    if (!event) return;
+    event->command = (enum redlock_command)asked->command;
+    event->form = (enum redlock_form)asked->form;
+    event->to_come = r->nodes[k].asked_count;
+    if (reply) read_answer(r, event, asked, reply);
+    if (asked->lock) add_vote(event, asked);
+}
+
+void redlock_use_events(struct redlock *r, struct redlock_event_ring *events, struct redlock_event *ring, size_t count)
+{
+    static const struct redlock_eventing feature = {
+        .note = event_write_note, .sent = write_sent, .heard = write_heard, .moved = event_write_moved
+    };
+
+    if (events) *events = (struct redlock_event_ring){ .feature = &feature, .ring = ring, .size = count,
+                                                        .kinds = REDLOCK_EVENTS_ALL };
+    r->events = events;
+}
+
+/* ---- Names, for people ---- */
+
+enum { SCRIPT_ARGUMENTS_MAX = 8 };
+
+/* The name of the script and those of its arguments, with those of permits, which are the last; "" behind them. */
+static const char *script_words(enum redlock_command command, unsigned i)
+{
+    static const char words[][1 + SCRIPT_ARGUMENTS_MAX][sizeof "acquire"] = {
+        { "acquire", "token", "ttl", "ticket", "life", "skew", "permits", "slot", "entry" },
+        { "restore", "token", "ttl", "ticket", "life", "skew", "permits", "slot" },
+        { "extend", "token", "ttl", "permits", "slot", "ticket", "life", "skew" },
+        { "release", "token", "entry", "permits", "slot" },
+        { "wait", "entry", "arrived", "life", "permits" },
+    };
+
+    switch (command) {
+    case REDLOCK_COMMAND_ACQUIRE: return words[0][i];
+    case REDLOCK_COMMAND_RESTORE: return words[1][i];
+    case REDLOCK_COMMAND_EXTEND:  return words[2][i];
+    case REDLOCK_COMMAND_RELEASE: return words[3][i];
+    case REDLOCK_COMMAND_WAIT:    return words[4][i];
+    default:                      return "";
+    }
+}
+
+const char *redlock_script_name(enum redlock_command command)
+{
+    const char *name = script_words(command, 0);
+
+    return *name != '\0' ? name : NULL;
+}
+
+const char *redlock_argument_name(enum redlock_command command, unsigned i)
+{
+    const char *name = i < SCRIPT_ARGUMENTS_MAX ? script_words(command, 1 + i) : "";
+
+    return *name != '\0' ? name : NULL;
+}
