@@ -54,10 +54,11 @@ static unsigned wait_for(struct redlock_client *c, uint64_t until_us, enum atten
 /* One turn of a loop waits until there is something to do, or until that time, and does it. */
 static enum redlock_status run_turn(struct redlock_client *c, uint64_t until_us, enum attention attention)
 {
+    REDLOCK_ASSERT(c->owner != 0);
     return client_step(c, wait_for(c, sooner(until_us, client_wake_at(c)), attention));
 }
 
-/* Only an attempt needs random bytes, and its own lock has that status. Everything else goes on. */
+/* Missing random bytes are reported by the lock that needs them. Everything else goes on. */
 static enum redlock_status without_entropy(enum redlock_status status)
 {
     return status == REDLOCK_NO_ENTROPY ? REDLOCK_OK : status;
@@ -88,7 +89,9 @@ static enum redlock_status run_operation(struct redlock_client *c, struct redloc
         else status = without_entropy(run_turn(c, REDLOCK_NEVER, attention));
     }
     if (redlock_lock_status(lock) != REDLOCK_PENDING) return redlock_lock_status(lock);
+    REDLOCK_ASSERT(status != REDLOCK_OK);
     redlock_cancel(&c->engine, lock, redlock_now_us());
+    REDLOCK_ASSERT(redlock_lock_status(lock) != REDLOCK_PENDING);
     (void)client_step(c, 0);  /* Keys that may be there are released at once. */
     return status;
 }
@@ -115,6 +118,7 @@ enum redlock_status redlock_acquire_request(struct redlock_client *c, struct red
     if (status != REDLOCK_OK) return status;
     (void)redlock_copy_name(lock);
     status = run_operation(c, lock, HEEDS_INTERRUPTS);
+    REDLOCK_ASSERT(status != REDLOCK_PENDING);
     if (status == REDLOCK_OK) redlock_note_names(lock);
     else                      redlock_part(c, lock);
     return status;
@@ -141,6 +145,7 @@ enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock
         redlock_note_names(lock);       /* One that was adopted, or acquired in an event loop, has none yet. */
         status = run_operation(c, lock, HEEDS_NOTHING);
     }
+    REDLOCK_ASSERT(status != REDLOCK_PENDING);
     if (status == REDLOCK_LOST) redlock_part(c, lock);
     return status;
 }
@@ -158,6 +163,7 @@ static enum redlock_status change_role(struct redlock_client *c, struct redlock_
         redlock_note_names(lock);       /* One that was adopted, or acquired in an event loop, has none yet. */
         status = run_operation(c, lock, HEEDS_NOTHING);
     }
+    REDLOCK_ASSERT(status != REDLOCK_PENDING);
     if (status == REDLOCK_LOST) redlock_part(c, lock);
     return status;
 }
@@ -182,6 +188,7 @@ enum redlock_status redlock_release(struct redlock_client *c, struct redlock_loc
     if (status == REDLOCK_OK) status = redlock_start_release(&c->engine, lock, now);
     if (status == REDLOCK_OK) {
         status = run_operation(c, lock, HEEDS_NOTHING);
+        REDLOCK_ASSERT(redlock_confirmed(lock) <= redlock_nodes(&c->engine));
         if (confirmed) *confirmed = redlock_confirmed(lock);
     } else if (status != REDLOCK_LOST) {
         return status;
@@ -205,6 +212,7 @@ enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms)
             settled += redlock_node_settled(&c->engine, k);
             votes += redlock_node_votes(&c->engine, k, redlock_now_us());
         }
+        REDLOCK_ASSERT(votes <= n);
         if (settled == n || redlock_now_us() >= until) return votes >= redlock_quorum(n) ? REDLOCK_OK : REDLOCK_NO_QUORUM;
         if (is_interrupted(c)) return REDLOCK_CANCELLED;
         (void)run_turn(c, until, HEEDS_INTERRUPTS);
@@ -292,6 +300,7 @@ void redlock_close(struct redlock_client *c, uint32_t wait_ms)
     while (status != REDLOCK_FORKED && is_busy(c) && redlock_now_us() < until)
         status = run_turn(c, until, HEEDS_NOTHING);
     client_shut(c, status);
+    REDLOCK_ASSERT(client_check_open(c) == REDLOCK_NOT_OPEN);
 }
 
 /* ---- Questions ---- */
@@ -307,6 +316,7 @@ enum redlock_status redlock_inspect(struct redlock_client *c, const char *resour
         status = redlock_start_inspect(&c->engine, &lock, resource, strlen(resource), sights, now);
     if (status != REDLOCK_OK) return status;
     status = run_operation(c, &lock, HEEDS_NOTHING);
+    REDLOCK_ASSERT(redlock_lock_status(&lock) == status);
     redlock_forget(&c->engine, &lock);
     return status;
 }
@@ -323,6 +333,7 @@ enum redlock_status redlock_ask_node(struct redlock_client *c, struct redlock_qu
     while (status == REDLOCK_OK && redlock_question_status(question) == REDLOCK_PENDING)
         status = is_interrupted(c) ? REDLOCK_CANCELLED : without_entropy(run_turn(c, REDLOCK_NEVER, HEEDS_INTERRUPTS));
     redlock_forget_question(&c->engine, question);
+    REDLOCK_ASSERT(redlock_question_status(question) != REDLOCK_PENDING || status != REDLOCK_OK);
     return status == REDLOCK_OK ? redlock_question_status(question) : status;
 }
 

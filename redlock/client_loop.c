@@ -65,6 +65,7 @@ static void hand_over(struct redlock_client *c, unsigned k, const struct arrival
 {
     if (arrival->size < 0) client_end_connection(c, k, client_error_text(c, k, (int)-arrival->size));
     if (arrival->size <= 0) return;
+    REDLOCK_ASSERT(arrival->data && c->sockets[k].fd >= 0);
     redlock_received(&c->engine, k, (size_t)arrival->size, now_us);
     client_trace(c, k, REDLOCK_RECEIVED, arrival->data, (size_t)arrival->size);
 }
@@ -74,6 +75,7 @@ static void receive_rest(struct redlock_client *c, unsigned k, unsigned count)
 {
     struct arrival arrival = { .may_be_more = true };
 
+    REDLOCK_ASSERT(count <= RECEIVES_MAX);
     while (count-- > 0 && arrival.may_be_more) {
         arrival = receive_bytes(c, k);
         if (arrival.size != 0) hand_over(c, k, &arrival, redlock_now_us());
@@ -133,6 +135,7 @@ static void serve_session(struct redlock_client *c, unsigned k)
     if (wants & REDLOCK_WANT_CLOSE) client_end_connection(c, k, NULL);
     if ((wants & REDLOCK_WANT_CONNECT) && socket->fd < 0 && socket->name_state != NAME_AWAITED) client_begin_connecting(c, k);
     if (socket->fd >= 0 && !socket->connecting) send_output(c, k);
+    REDLOCK_ASSERT(socket->fd >= 0 || !socket->connecting);
 }
 
 /* ---- A step ---- */
@@ -143,7 +146,7 @@ enum redlock_status client_add_entropy(struct redlock_client *c)
     size_t wanted = redlock_entropy_wanted(&c->engine);
     uint64_t now;
 
-    REDLOCK_ASSERT(wanted <= sizeof bytes);
+    REDLOCK_ASSERT(wanted <= REDLOCK_ENTROPY_MAX);
     if (wanted == 0) return REDLOCK_OK;
     now = redlock_now_us();
     if (now < c->feed_at) return REDLOCK_NO_ENTROPY;
@@ -177,6 +180,7 @@ enum redlock_status client_act_on_time(struct redlock_client *c, uint64_t now_us
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) serve_session(c, k);
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) client_close_dropped(c, k);
     c->stepped_at = redlock_time_us(&c->engine);
+    REDLOCK_ASSERT(c->stepped_at >= now_us);
     return status;
 }
 

@@ -52,14 +52,15 @@ static void append_text(struct redlock_mistake *mistake, const char *text)
 {
     size_t used = strlen(mistake->text), room = sizeof mistake->text - 1 - used, size = strlen(text);
 
-    REDLOCK_ASSERT(used < sizeof mistake->text);
     memcpy(mistake->text + used, text, size < room ? size : room);
+    REDLOCK_ASSERT(mistake->text[used + room] == '\0');
 }
 
 static enum redlock_status explain_mistake(struct redlock_mistake *mistake, enum redlock_status status, unsigned k, size_t at,
                                            const char *text)
 {
     if (!mistake) return status;
+    REDLOCK_ASSERT(status != REDLOCK_OK);
     *mistake = (struct redlock_mistake){ .node = k, .at = at };
     append_text(mistake, text);
     return status;
@@ -84,6 +85,7 @@ static struct redlock_login note_target(struct redlock_target *target, const str
                                    .database = address->database & INT32_MAX, .durable = address->durable };
 
     net_format_address(address, target->address, sizeof target->address);
+    REDLOCK_ASSERT(target->address[0] != '\0');
     target->is_secure = address->secure;
     note_endpoints(target, address, transport);
     if (address->has_password) {
@@ -202,6 +204,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     if (status == REDLOCK_OK)
         status = redlock_init(&c->engine, &options->engine, c->nodes, count, options->memory ? options->memory : c->memory,
                               options->memory ? options->memory_size : sizeof c->memory, redlock_now_us());
+    REDLOCK_ASSERT(status != REDLOCK_OK || redlock_nodes(&c->engine) == count);
     if (status == REDLOCK_OK) use_all_features(&c->engine);
     if (status == REDLOCK_OK && options->holder) status = use_holder(c, options->holder, mistake);
     if (status == REDLOCK_OK) status = set_logins(c, logins, mistake);

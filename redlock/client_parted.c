@@ -30,7 +30,7 @@ static const void *copy_names(struct redlock_parted *parted, const struct redloc
         parted->set[i] = (struct redlock_name){ .bytes = to, .size = names[i].size, .shared = names[i].shared };
         to += names[i].size;
     }
-    REDLOCK_ASSERT(to <= parted->bytes + sizeof parted->bytes);
+    REDLOCK_ASSERT(to <= parted->bytes + REDLOCK_RESOURCE_MAX);
     return count > 1 ? (const void *)parted->set : parted->bytes;
 }
 

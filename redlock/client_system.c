@@ -25,7 +25,7 @@ static int begin_socket(void *context, unsigned k, const struct redlock_peer *pe
 {
     struct net_endpoint endpoint = { .size = (uint32_t)peer->endpoint_size };
 
-    REDLOCK_ASSERT(peer->endpoint && peer->endpoint_size <= sizeof endpoint.words);
+    REDLOCK_ASSERT(peer->endpoint && peer->endpoint_size > 0);
     (void)context, (void)k;
     memcpy(endpoint.words, peer->endpoint, peer->endpoint_size);
     return net_connect(&endpoint, connected);
@@ -55,6 +55,7 @@ static void hang_up_socket(void *context, unsigned k, bool silently)
 static void close_socket(void *context, unsigned k, int fd)
 {
     (void)context, (void)k;
+    REDLOCK_ASSERT(fd >= 0);
     net_close(fd);
 }
 
