@@ -257,7 +257,7 @@ stories:
 # The playground is one HTML file, with the engine and the tests' model servers as WebAssembly; and the
 # same world as a program. The module is an engine for real servers as well, since
 # tools/examples/wasm/lock.mjs takes it as it takes its own.
-ENGINE := $(filter-out %/client.c %/reentrant.c %/keeper_thread.c %/metrics.c %/metrics_text.c net/%,$(PARTS))
+ENGINE := $(filter-out redlock/client_% %/reentrant.c %/keeper_thread.c %/metrics.c %/metrics_text.c net/%,$(PARTS))
 WORLD  := $(filter-out tools/playground/main.c,$(wildcard tools/playground/*.c)) $(wildcard tests/world/*.c) $(ENGINE)
 FIELD  := tools/examples/wasm/lock.c
 WASM_CC ?= clang --target=wasm32

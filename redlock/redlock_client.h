@@ -89,7 +89,7 @@ struct redlock_socket {
     int dropped;                /* The one before, within a step; -1: none. */
     bool dropped_lookup;        /* It was one of a look-up. */
     int lookup;                 /* Readable when the node's name has been looked up; -1: nobody does. */
-    uint8_t name_state;         /* enum name_state in client.c */
+    uint8_t name_state;         /* enum name_state in client.h */
     bool connecting;
     uint64_t late_at;           /* Until when the connection waits for its name. */
     uint8_t endpoint_next, endpoints_failed;

@@ -7,10 +7,16 @@
 #define _FILE_OFFSET_BITS 64    /* On 32 bits fstat refuses a file whose number has more, /dev/urandom's for one. */
 #endif
 #define NET_API static
+#define REDLOCK_PRIVATE static
 
 #include "../net/net_address.c"
 #include "../net/net_resolve.c"
 #include "../net/net_socket.c"
 #include "../net/net_system.c"
-#include "client.c"
+#include "client_system.c"
+#include "client_connect.c"
+#include "client_loop.c"
+#include "client_open.c"
+#include "client_parted.c"
+#include "client_block.c"
 #include "reentrant.c"

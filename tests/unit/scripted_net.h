@@ -1,6 +1,6 @@
 /* The functions of net/redlock_net.h that touch the system, played by a script in virtual time. A test
  * program that includes this defines them all, so the linker takes net_socket.c and net_system.c from no
- * archive. The shipped redlock/client.c thus meets model servers, and every fault that the header allows.
+ * archive. The shipped client thus meets model servers, and every fault that the header allows.
  *
  * Time passes only in net_wait(), except that each look at the clock adds `creep_us`. Everything random
  * comes from one seed. The first breach of the contract of net/ by a caller is written into net.breach.

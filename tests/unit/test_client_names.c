@@ -1,5 +1,5 @@
 /* Names of nodes are looked up anew for each connection, by a thread for which nobody waits. Tests
- * redlock/client.c over a scripted net/. */
+ * the client over a scripted net/. */
 #include "scripted_client.h"
 
 enum { GUARD = REDLOCK_GUARD_MS };

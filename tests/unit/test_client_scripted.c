@@ -1,4 +1,4 @@
-/* Tests redlock/client.c over a net/ that a script plays, for the contract of redlock_client.h, call by call. */
+/* Tests the client over a net/ that a script plays, for the contract of redlock_client.h, call by call. */
 #include "scripted_client.h"
 
 /* ---- Opening ---- */

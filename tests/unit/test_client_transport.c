@@ -1,4 +1,4 @@
-/* Tests redlock/client.c over a transport that a test plays, on top of the scripted net. It checks the
+/* Tests the client over a transport that a test plays, on top of the scripted net. It checks the
  * contract of net/redlock_transport.h from the client's side. */
 #include "../../net/redlock_transport.h"
 #include "scripted_client.h"

@@ -29,7 +29,7 @@ rename_private_fields() {
 build_tree() {
     mkdir "$tree/redlock" "$tree/tools" "$tree/tests" &&
         cp -R resp net "$tree" && cp -R tools/redlock tools/admin tools/bench "$tree/tools" && cp -R tests/compilers "$tree/tests" &&
-        cp redlock/redlock_*.h redlock/client.c redlock/reentrant.[ch] redlock/keeper_thread.c "$tree/redlock" &&
+        cp redlock/redlock_*.h redlock/private.h redlock/client.h redlock/client_*.c redlock/reentrant.[ch] redlock/keeper_thread.c "$tree/redlock" &&
         rename_private_fields >"$tree/redlock/redlock.h" && ! cmp -s redlock/redlock.h "$tree/redlock/redlock.h"
 }
 
@@ -99,7 +99,7 @@ check 'a redlock.h can be made whose private fields nobody knows' build_tree
 check 'which changes no size' layout_is_the_same
 check 'in it the private fields are hidden' private_fields_are_hidden
 check 'and those of the structures that callers read and fill are not' public_fields_are_not
-check 'the client uses calls of the engine alone' uses_calls_alone redlock/client.c
+check 'the client uses calls of the engine alone' uses_calls_alone redlock/client_*.c
 check 'so does the thread of the keeper' uses_calls_alone redlock/keeper_thread.c
 check 'so does re-entrance' uses_calls_alone redlock/reentrant.c
 check 'so does firmware' uses_calls_alone tests/compilers/firmware.c

@@ -1,0 +1,117 @@
+/* The client is a transport under the engine, with sockets if it is given no other one, and two faces over both. Its files share
+ * what is declared here, in the order in which a file knows the ones before it. Each can be read alone; none of them uses anything
+ * of the engine but the calls of redlock.h. */
+#ifndef REDLOCK_CLIENT_PARTS_H
+#define REDLOCK_CLIENT_PARTS_H
+
+#include "private.h"
+#include "redlock_client.h"
+
+#include "../net/redlock_net.h"
+#include "../net/redlock_transport.h"
+
+enum { SESSIONS_MAX = REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) };
+
+/* The look-up of the name to which a session connects. */
+enum name_state {
+    NAME_IDLE,          /* Nobody looks it up. */
+    NAME_AWAITED,       /* The connection waits for its address, */
+    NAME_LATE,          /* or did so in vain; the look-up goes on, and the next connection may use an older address. */
+    NAME_KNOWN          /* It was looked up when no connection waited any longer. The next one uses it, if that begins soon. */
+};
+
+REDLOCK_INLINE uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Session k leads to this node. */
+REDLOCK_INLINE const struct redlock_target *target_of(const struct redlock_client *c, unsigned k)
+{
+    REDLOCK_ASSERT(k < redlock_sessions(&c->engine));
+    return &c->targets[k % redlock_nodes(&c->engine)];
+}
+
+/* The transport of session k, and the context of its calls. */
+REDLOCK_INLINE const struct redlock_transport *transport_of(const struct redlock_client *c, unsigned k)
+{
+    return c->transports[target_of(c, k)->is_secure];
+}
+
+REDLOCK_INLINE void *context_of(const struct redlock_client *c, unsigned k)
+{
+    return c->transport_contexts[target_of(c, k)->is_secure];
+}
+
+/* ---- client_system.c ---- */
+
+/* Sockets as a transport. Its context is the client. */
+REDLOCK_PRIVATE const struct redlock_transport *client_sockets(void);
+
+/* ---- client_connect.c ---- */
+
+/* Is there something to do on session k that no descriptor reports? */
+REDLOCK_PRIVATE bool client_is_at_hand(const struct redlock_client *c, unsigned k);
+
+REDLOCK_PRIVATE void client_trace(struct redlock_client *c, unsigned k, enum redlock_traffic what, const void *data, size_t size);
+
+/* S11: begins to connect session k, which has no connection. The name of its node, if it has one, is looked up first. */
+REDLOCK_PRIVATE void client_begin_connecting(struct redlock_client *c, unsigned k);
+
+/* Does a connection wait for its name, and is it still wanted? The engine may have given it up in a tick of the caller's. */
+REDLOCK_PRIVATE bool client_awaits_name(const struct redlock_client *c, unsigned k);
+
+/* Goes on if the name of session k, which is being looked up, is known by now, or has taken too long. */
+REDLOCK_PRIVATE void client_finish_lookup(struct redlock_client *c, unsigned k);
+
+/* Goes on if the connection of session k, which was begun, is there by now, or has failed. It does nothing if the engine has
+ * given the connection up meanwhile, in a tick of the caller's. */
+REDLOCK_PRIVATE void client_finish_connecting(struct redlock_client *c, unsigned k);
+
+/* Reports to the engine and to the trace that session k has no connection. why may be NULL, as in redlock_disconnected. */
+REDLOCK_PRIVATE void client_end_connection(struct redlock_client *c, unsigned k, const char *why);
+
+/* Closes the descriptors that session k has lost in this step. */
+REDLOCK_PRIVATE void client_close_dropped(struct redlock_client *c, unsigned k);
+
+/* An error of session k in words. NULL if the node closed the connection, as it may. */
+REDLOCK_PRIVATE const char *client_error_text(const struct redlock_client *c, unsigned k, int error);
+
+/* Notes the answer to a look-up. An older address stays if the answer does not deny the name, since a name server that is down
+ * must not cost a node that is up. */
+REDLOCK_PRIVATE void client_note_addresses(struct redlock_target *target, const struct net_resolved *resolved);
+
+/* ---- client_loop.c ---- */
+
+/* NOT_OPEN, FORKED, or OK. */
+REDLOCK_PRIVATE enum redlock_status client_check_open(const struct redlock_client *c);
+
+/* Gives the engine the random bytes that it wants. OK, or NO_ENTROPY. */
+REDLOCK_PRIVATE enum redlock_status client_add_entropy(struct redlock_client *c);
+
+/* Does all that was due at that time, which the engine knows, or has become due since. OK, or NO_ENTROPY. */
+REDLOCK_PRIVATE enum redlock_status client_act_on_time(struct redlock_client *c, uint64_t now_us);
+
+/* One step of an open client. Bit k of ready is set if there may be something to do for the descriptor of session k. OK, or
+ * NO_ENTROPY. */
+REDLOCK_PRIVATE enum redlock_status client_step(struct redlock_client *c, unsigned ready);
+
+/* The time at which there is something to do that no descriptor will report. */
+REDLOCK_PRIVATE uint64_t client_wake_at(const struct redlock_client *c);
+
+/* Begins to acquire. The wall clock is added if the request has none, since tickets and wake-ups need one. */
+REDLOCK_PRIVATE enum redlock_status client_start_acquire(struct redlock_client *c, struct redlock_lock *lock,
+                                                         const struct redlock_request *request, uint64_t now_us);
+
+/* ---- client_open.c ---- */
+
+/* Closes all descriptors, wipes the passwords, and leaves a client that is not open. status is that of its last step. After
+ * FORKED the connections are the parent's, so they are not hung up aloud. */
+REDLOCK_PRIVATE void client_shut(struct redlock_client *c, enum redlock_status status);
+
+/* ---- client_parted.c ---- */
+
+/* Makes the engine try once more to release all parted locks. */
+REDLOCK_PRIVATE void client_pay_parted(struct redlock_client *c);
+
+#endif

@@ -1,0 +1,243 @@
+/* Opening and shutting a client. This file knows the list of nodes, the options and the descriptors that
+ * are to be closed. Nothing is connected here, and nothing waits; it must not know of any lock. */
+#include "client.h"
+
+#include <string.h>
+
+NET_STATIC_ASSERT((int)REDLOCK_ADDRESS_MAX >= (int)NET_ADDRESS_TEXT_SIZE, "an address in words must fit");
+NET_STATIC_ASSERT(sizeof(((struct redlock_target *)0)->user) > NET_USER_MAX &&
+                  sizeof(((struct redlock_target *)0)->password) > NET_PASSWORD_MAX, "user and password must fit");
+
+enum { NAME_PART = 10 };    /* A connection waits for its name until a tenth of the node's timeout is left, to report why. */
+
+void redlock_options_init(struct redlock_options *options)
+{
+    *options = (struct redlock_options){ 0 };
+    redlock_config_init(&options->engine);
+    options->engine.wake_ups = true;
+}
+
+unsigned redlock_node_count(const struct redlock_client *c)
+{
+    return redlock_nodes(&c->engine);
+}
+
+const char *redlock_node_address(const struct redlock_client *c, unsigned k)
+{
+    return c->targets[k].address;
+}
+
+/* ---- The list of nodes ---- */
+
+static size_t skip_blanks(const char *list, size_t at)
+{
+    return at + strspn(list + at, " \t\n\r");
+}
+
+/* Finds the next entry of a list, after the one that ended at *at (0 for the first). False at the end
+ * of the list. Its size is 0 where a comma has nothing before or after it, since a lost entry would
+ * make the quorum smaller (S1). */
+static bool next_entry(const char *list, size_t *at, size_t *size)
+{
+    size_t begin = skip_blanks(list, *at);
+    bool has_comma = *at > 0 && list[begin] == ',';
+
+    REDLOCK_ASSERT(begin >= *at);
+    *at = has_comma ? skip_blanks(list, begin + 1) : begin;
+    *size = strcspn(list + *at, ", \t\n\r");
+    return *size > 0 || has_comma || list[*at] == ',';
+}
+
+static void append_text(struct redlock_mistake *mistake, const char *text)
+{
+    size_t used = strlen(mistake->text), room = sizeof mistake->text - 1 - used, size = strlen(text);
+
+    memcpy(mistake->text + used, text, size < room ? size : room);
+    REDLOCK_ASSERT(mistake->text[used + room] == '\0');
+}
+
+static enum redlock_status explain_mistake(struct redlock_mistake *mistake, enum redlock_status status, unsigned k, size_t at,
+                                           const char *text)
+{
+    if (!mistake) return status;
+    REDLOCK_ASSERT(status != REDLOCK_OK);
+    *mistake = (struct redlock_mistake){ .node = k, .at = at };
+    append_text(mistake, text);
+    return status;
+}
+
+/* A transport without addresses gets one empty endpoint to connect to. */
+static void note_endpoints(struct redlock_target *target, const struct net_address *address,
+                           const struct redlock_transport *transport)
+{
+    struct net_resolved resolved = { .count = 1 };
+
+    target->is_name = transport->has_addresses && !net_resolve_now(address, &resolved);
+    if (!target->is_name) client_note_addresses(target, &resolved);
+}
+
+/* Notes the address of a node. Returns the login from there, or from the options if the address has
+ * none. */
+static struct redlock_login note_target(struct redlock_target *target, const struct net_address *address,
+                                        const struct redlock_transport *transport, const struct redlock_options *options)
+{
+    struct redlock_login login = { .user = options->user, .password = options->password,
+                                   .database = address->database & INT32_MAX, .durable = address->durable };
+
+    net_format_address(address, target->address, sizeof target->address);
+    REDLOCK_ASSERT(target->address[0] != '\0');
+    target->is_secure = address->secure;
+    note_endpoints(target, address, transport);
+    if (address->has_password) {
+        memcpy(target->user, address->user, sizeof address->user);
+        memcpy(target->password, address->password, sizeof address->password);
+        login.user = target->user[0] != '\0' ? target->user : NULL;
+        login.password = target->password;
+    }
+    return login;
+}
+
+/* An address that asks for TLS never gets anything else. (The commands have the same literal, so that it
+ * is there once.) */
+#define WITHOUT_TLS "there is no TLS here: 'make TLS=openssl' or TLS=mbedtls builds it in"
+
+static enum redlock_status read_nodes(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
+                                      struct redlock_login *logins, unsigned *count, struct redlock_mistake *mistake)
+{
+    size_t size;
+
+    *count = 0;
+    for (size_t at = 0; next_entry(nodes, &at, &size); at += size) {
+        struct net_address address;
+        struct net_error error;
+
+        if (!net_parse_address(nodes + at, size, REDLOCK_PORT, &address, &error))
+            return explain_mistake(mistake, REDLOCK_BAD_ADDRESS, *count, at + error.at, error.text);
+        if (*count == REDLOCK_NODES_MAX || !c->transports[address.secure]) {
+            net_wipe(&address, sizeof address);
+            if (*count == REDLOCK_NODES_MAX) return REDLOCK_BAD_NODE_COUNT;
+            return explain_mistake(mistake, REDLOCK_BAD_ADDRESS, *count, at, WITHOUT_TLS);
+        }
+        REDLOCK_ASSERT(*count < REDLOCK_NODES_MAX);
+        logins[*count] = note_target(&c->targets[*count], &address, c->transports[address.secure], options);
+        net_wipe(&address, sizeof address);
+        (*count)++;
+    }
+    return REDLOCK_OK;
+}
+
+/* ---- Opening and shutting ---- */
+
+static enum redlock_status set_logins(struct redlock_client *c, const struct redlock_login *logins,
+                                      struct redlock_mistake *mistake)
+{
+    for (unsigned k = 0; k < redlock_nodes(&c->engine); k++)
+        if (redlock_set_login(&c->engine, k, &logins[k]) != REDLOCK_OK)
+            return explain_mistake(mistake, REDLOCK_BAD_CONFIG, k, 0,
+                                   "a user needs a password, and both together have at most 512 bytes and fit in the send buffer");
+    return REDLOCK_OK;
+}
+
+/* A client that is not open has no descriptors; 0 would be one. */
+static void clear_client(struct redlock_client *c)
+{
+    memset(c, 0, sizeof *c);
+    for (unsigned k = 0; k < SESSIONS_MAX; k++) c->sockets[k].fd = c->sockets[k].dropped = c->sockets[k].lookup = -1;
+    c->self_pipe[0] = c->self_pipe[1] = -1;
+}
+
+static void use_all_features(struct redlock *engine)
+{
+    redlock_use_tickets(engine);
+    redlock_use_sets(engine);
+    redlock_use_restore(engine);
+    redlock_use_wake_ups(engine);
+    redlock_use_copies(engine);
+}
+
+/* Needed if at least one login is durable. */
+static void use_durable(struct redlock_client *c, const struct redlock_login *logins)
+{
+    bool is_any = false;
+
+    for (unsigned k = 0; k < redlock_nodes(&c->engine); k++) is_any |= logins[k].durable;
+    if (is_any) redlock_use_durable(&c->engine, &c->durable);
+}
+
+static void use_transports(struct redlock_client *c, const struct redlock_options *options)
+{
+    c->transports[0] = options->transport ? options->transport : client_sockets();
+    c->transport_contexts[0] = options->transport ? options->transport_context : c;
+    c->transports[1] = options->secure_transport;
+    c->transport_contexts[1] = options->secure_context;
+}
+
+static enum redlock_status use_holder(struct redlock_client *c, const char *holder, struct redlock_mistake *mistake)
+{
+    size_t size = strlen(holder);
+
+    if (size <= REDLOCK_HOLDER_MAX) memcpy(c->holder, holder, size + 1);
+    if (size <= REDLOCK_HOLDER_MAX && redlock_use_holder(&c->engine, c->holder) == REDLOCK_OK) return REDLOCK_OK;
+    return explain_mistake(mistake, REDLOCK_BAD_CONFIG, 0, 0,
+                           "a holder's name has 1 to 63 bytes, none of them a control character");
+}
+
+enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
+                                 struct redlock_mistake *mistake)
+{
+    struct redlock_login logins[REDLOCK_NODES_MAX] = { { .user = NULL } };
+    struct redlock_options defaults;
+    enum redlock_status status;
+    unsigned count;
+
+    redlock_options_init(&defaults);
+    if (!options) options = &defaults;
+    if (c->owner != 0 && !redlock_is_forked(c)) return REDLOCK_ALREADY_OPEN;
+    clear_client(c);
+    c->owner = net_process();
+    c->trace = options->trace;
+    c->trace_context = options->trace_context;
+    c->around_wait = options->around_wait;
+    c->wait_context = options->wait_context;
+    use_transports(c, options);
+    c->name_wait_us = (uint64_t)options->engine.node_timeout_ms * (1000 - 1000 / NAME_PART);
+    status = read_nodes(c, nodes, options, logins, &count, mistake);
+    if (status == REDLOCK_OK)
+        status = redlock_init(&c->engine, &options->engine, c->nodes, count, options->memory ? options->memory : c->memory,
+                              options->memory ? options->memory_size : sizeof c->memory, redlock_now_us());
+    REDLOCK_ASSERT(status != REDLOCK_OK || redlock_nodes(&c->engine) == count);
+    if (status == REDLOCK_OK) use_all_features(&c->engine);
+    if (status == REDLOCK_OK && options->holder) status = use_holder(c, options->holder, mistake);
+    if (status == REDLOCK_OK) status = set_logins(c, logins, mistake);
+    if (status == REDLOCK_OK) use_durable(c, logins);
+    if (status == REDLOCK_OK) status = client_add_entropy(c);
+    if (status == REDLOCK_OK && options->interruptible && net_self_pipe_open(c->self_pipe) != 0) status = REDLOCK_SYSTEM;
+    if (status != REDLOCK_OK) {
+        net_wipe(c->targets, sizeof c->targets);
+        c->owner = 0;
+    }
+    return status;
+}
+
+/* A child of fork() is silent, since its parent goes on using the connection. */
+static void close_connection(struct redlock_client *c, unsigned k, bool silently)
+{
+    if (c->sockets[k].fd < 0) return;
+    transport_of(c, k)->hang_up(context_of(c, k), k, silently);
+    transport_of(c, k)->discard(context_of(c, k), k, c->sockets[k].fd);
+}
+
+/* The owner goes first, so that a signal handler's redlock_interrupt finds a client that is not open. */
+void client_shut(struct redlock_client *c, enum redlock_status status)
+{
+    REDLOCK_ASSERT(c->owner != 0);
+    c->owner = 0;
+    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
+        close_connection(c, k, status == REDLOCK_FORKED);
+        net_close(c->sockets[k].lookup);
+    }
+    net_close(c->self_pipe[1]);  /* It goes first, since a pipe without a reader is a broken one. */
+    net_close(c->self_pipe[0]);
+    net_wipe(c->targets, sizeof c->targets);
+    clear_client(c);
+}
