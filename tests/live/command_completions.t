@@ -8,7 +8,7 @@ PATH=$(dirname "$redlock"):$PATH
 export PATH
 
 # Those of the table, by name, but for the one that is there to be refused.
-sed -n 's/^ *{ "\([a-z-]*\)", [O'"'"'].*/--\1/p' tools/redlock/reading.h tools/*/program.c | grep -vx -e --password | sort -u >"$directory/table"
+sed -n 's/^ *{ "\([a-z-]*\)", [O'"'"'].*/--\1/p' tools/redlock/tables.h tools/*/program.c | grep -vx -e --password | sort -u >"$directory/table"
 redlock help | awk '/^$/ { block++ } block == 1 && /^  [a-z]/ { print $1 }' >"$directory/commands"
 
 the_table_is_known() {

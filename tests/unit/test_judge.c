@@ -7,6 +7,7 @@
 #include "../../tools/admin/clock_log.c"
 #include "../../tools/admin/facts.c"
 #include "../../tools/admin/judge.c"
+#include "../../tools/admin/judging.c"
 #include "../../tools/redlock/fingerprint.c"
 #include "../../tools/redlock/outbox.c"
 #include "../../tools/redlock/replace.c"

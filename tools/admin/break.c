@@ -46,6 +46,7 @@ struct spot {
 struct breaking {
     struct session *session;
     const struct settings *settings;
+    bool is_patient;            /* It waits until the holder has let its TTL pass. */
     unsigned count, quorum;
     struct spot spots[REDLOCK_NODES_MAX];
     char value[VALUE_MAX + 1];  /* What is to be removed; size bytes. 0: it is nowhere. */
@@ -256,8 +257,8 @@ static enum redlock_status wait_for_loss(struct breaking *b)
     uint64_t now = redlock_now_us(), end = last_end(b);
     char duration[TEXT_DURATION_MAX];
 
-    if (!b->settings->json)
-        say("%s: waits for up to %s until its holder has lost it", b->settings->resource,
+    if (!b->settings->output.json)
+        say("%s: waits for up to %s until its holder has lost it", b->settings->output.resource,
             text_duration(duration, end > now ? (end - now) / 1000 : 0));
     while (status == REDLOCK_PENDING && redlock_now_us() < last_end(b) + CLOCK_SPARE_US) status = look_again(b);
     return status == REDLOCK_PENDING ? REDLOCK_OK : status;
@@ -326,7 +327,7 @@ static enum redlock_status judge_look(const struct breaking *b)
     if (b->session->fault) return b->session->fault;
     if (b->is_ambiguous || b->is_long) return REDLOCK_BAD_TOKEN;
     if (b->having == 0) return b->answers < b->quorum ? REDLOCK_NO_QUORUM : REDLOCK_LOST;
-    return b->settings->waits_for_loss && b->is_endless ? REDLOCK_BAD_STATE : REDLOCK_OK;
+    return b->is_patient && b->is_endless ? REDLOCK_BAD_STATE : REDLOCK_OK;
 }
 
 static enum redlock_status break_lock(struct breaking *b)
@@ -335,7 +336,7 @@ static enum redlock_status break_lock(struct breaking *b)
 
     look(b);
     status = judge_look(b);
-    if (status == REDLOCK_OK && b->settings->waits_for_loss) status = wait_for_loss(b);
+    if (status == REDLOCK_OK && b->is_patient) status = wait_for_loss(b);
     return status == REDLOCK_OK ? remove_all(b) : status;
 }
 
@@ -399,7 +400,7 @@ static void say_what_it_means(struct breaking *b)
         (void)snprintf(tickets, sizeof tickets, ", unless what it works on refuses tickets below %" PRIu64, b->ticket);
     if (b->is_endless || left_ms(b) > 0)
         say("%s: if its holder%s%s%s lives it is not told: until it extends or releases, for %s, it may work on beside the next "
-            "holder%s", b->settings->resource, holder ? ", " : "", holder ? holder : "", holder ? "," : "",
+            "holder%s", b->settings->output.resource, holder ? ", " : "", holder ? holder : "", holder ? "," : "",
             b->is_endless ? "ever" : text_duration(duration, left_ms(b)), tickets);
 }
 
@@ -408,12 +409,12 @@ static void say_result(struct breaking *b, enum redlock_status status)
     unsigned removed = count_outcomes(b, OUTCOME_REMOVED);
 
     if (status == REDLOCK_OK)
-        say("%s: %s: removed from %u of %u nodes", b->settings->resource,
-            b->settings->waits_for_loss ? "lost by its holder, its TTL has passed" : "broken", removed, b->count);
+        say("%s: %s: removed from %u of %u nodes", b->settings->output.resource,
+            b->is_patient ? "lost by its holder, its TTL has passed" : "broken", removed, b->count);
     else
-        say("%s: %s", b->settings->resource, describe(b, status));
+        say("%s: %s", b->settings->output.resource, describe(b, status));
     if (removed > 0) say_what_it_means(b);
-    if (status == REDLOCK_NO_QUORUM || (status == REDLOCK_OK && (b->settings->verbose || removed < b->having))) say_nodes(b);
+    if (status == REDLOCK_NO_QUORUM || (status == REDLOCK_OK && (b->settings->output.verbose || removed < b->having))) say_nodes(b);
 }
 
 /* ---- For machines ---- */
@@ -435,7 +436,7 @@ static void print_json(struct breaking *b, enum redlock_status status)
 {
     const char *holder = holder_of(b);
 
-    report_json_begin(stdout, b->settings, NULL, status, describe(b, status));
+    output_json_begin(stdout, &b->settings->output, NULL, status, describe(b, status));
     (void)fputs("\"holder\":", stdout);
     if (holder) json_text(stdout, holder);
     else        (void)fputs("null", stdout);
@@ -455,10 +456,11 @@ static bool is_name_of_a_lock(const char *name)
     return name[0] != '\0' && strlen(name) <= REDLOCK_RESOURCE_MAX && !reserved_end(name);
 }
 
-static int break_in_session(struct session *session, const struct settings *settings)
+static int break_in_session(struct session *session, const struct settings *settings, bool is_patient)
 {
     unsigned count = redlock_node_count(&session->client);
-    struct breaking b = { .session = session, .settings = settings, .count = count, .quorum = redlock_quorum(count) };
+    struct breaking b = { .session = session, .settings = settings, .is_patient = is_patient, .count = count,
+                          .quorum = redlock_quorum(count) };
     enum redlock_status status;
 
     if (!is_name_of_a_lock(settings->names[0])) {
@@ -466,18 +468,18 @@ static int break_in_session(struct session *session, const struct settings *sett
         return EXIT_TROUBLE;
     }
     status = break_lock(&b);
-    if (settings->json)        print_json(&b, status);
+    if (settings->output.json)        print_json(&b, status);
     else if (!session->signal) say_result(&b, status);
-    if (!report_written("the result") && status == REDLOCK_OK) status = REDLOCK_SYSTEM;
+    if (!output_written("the result") && status == REDLOCK_OK) status = REDLOCK_SYSTEM;
     return exit_of(session, status);
 }
 
-int break_command(struct session *session, struct settings *settings)
+int break_command(struct session *session, struct settings *settings, bool is_patient)
 {
     int code;
 
     if (open_session(session, settings) != REDLOCK_OK) return EXIT_TROUBLE;
-    code = break_in_session(session, settings);
+    code = break_in_session(session, settings, is_patient);
     close_session(session);
     return code;
 }

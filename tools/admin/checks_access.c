@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../redlock/text.h"
-#include "judging.h"
+#include "checks.h"
 
 enum {
     CLIENTS_WARNING = 80,               /* Percent of maxclients. */

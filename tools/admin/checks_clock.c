@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../redlock/text.h"
-#include "judging.h"
+#include "checks.h"
 
 enum {
     CLOCK_WARNING_US = 1000 * 1000,

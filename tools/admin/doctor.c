@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../redlock/exit_status.h"
 #include "../redlock/report.h"
 #include "../redlock/text.h"
 #include "admin.h"
+#include "checks.h"
 #include "judge.h"
 #include "ready.h"
 #include "scan.h"
+#include "survey.h"
 #include "trial.h"
 
 enum {
@@ -21,6 +24,7 @@ enum {
 struct doctor {
     struct session *session;
     const struct settings *settings;
+    const struct doctor_wishes *wishes;
     struct judge_limits limits;
     struct survey survey;
     struct findings findings;
@@ -78,7 +82,7 @@ static void print_finding(const struct doctor *d, const struct finding *finding)
     print_place(d, finding);
     (void)printf("  %s  %s", words[finding->severity], finding->text);
     if (finding->fix[0] != '\0') (void)printf("%s Fix: %s", is_sentence ? "" : ".", finding->fix);
-    if (d->settings->verbose)    (void)printf("  [%u %s]", finding->check, judge_name(finding->check));
+    if (d->settings->output.verbose)    (void)printf("  [%u %s]", finding->check, judge_name(finding->check));
     (void)putchar('\n');
 }
 
@@ -87,7 +91,7 @@ static bool is_shown(const struct doctor *d, const struct finding *finding)
 {
     bool is_on_all = finding->node == JUDGE_NO_NODE;
 
-    return d->settings->verbose || finding->severity >= (is_on_all ? SEVERITY_UNKNOWN : SEVERITY_WARNING);
+    return d->settings->output.verbose || finding->severity >= (is_on_all ? SEVERITY_UNKNOWN : SEVERITY_WARNING);
 }
 
 static bool is_told_together(const struct finding *finding, unsigned k)
@@ -138,7 +142,7 @@ static void print_all(const struct doctor *d)
         const struct finding *finding = &d->findings.all[i];
         if (is_shown(d, finding)) print_finding(d, finding);
     }
-    for (unsigned k = 0; !d->settings->verbose && k < d->survey.count; k++) {
+    for (unsigned k = 0; !d->settings->output.verbose && k < d->survey.count; k++) {
         if (d->survey.nodes[k].was_asked) print_unknown(d, k);
     }
     (void)puts(describe_verdict(d, verdict, sizeof verdict));
@@ -201,7 +205,7 @@ static void print_json(const struct doctor *d)
 {
     char verdict[160];
 
-    report_json_begin(stdout, d->settings, NULL, REDLOCK_OK, describe_verdict(d, verdict, sizeof verdict));
+    output_json_begin(stdout, &d->settings->output, NULL, REDLOCK_OK, describe_verdict(d, verdict, sizeof verdict));
     (void)printf("\"exit\":%d,\"severity\":\"%s\",\"safe\":%u,\"reached\":%u,\"quorum\":%u", exit_of_findings(d),
                  severity_name(d->findings.worst), d->findings.safe, d->survey.reached, d->survey.quorum);
     json_member("fingerprint", d->survey.fingerprint.known > 0 ? d->survey.fingerprint.text : NULL);
@@ -219,15 +223,15 @@ static void print_json(const struct doctor *d)
 
 static const char *prefix_of(const struct doctor *d)
 {
-    return d->settings->prefix ? d->settings->prefix : "redlock:doctor:";
+    return d->wishes->prefix ? d->wishes->prefix : "redlock:doctor:";
 }
 
 static enum redlock_status look(struct doctor *d)
 {
     char key[REDLOCK_RESOURCE_MAX];
     struct survey_wishes wishes = {
-        .patience_ms = d->settings->options.engine.node_timeout_ms, .rate_us = d->settings->quick ? 0 : RATE_US,
-        .user = d->settings->check_user, .key = key, .probe = d->settings->check_user ? SURVEY_PROBE : key,
+        .patience_ms = d->settings->options.engine.node_timeout_ms, .rate_us = d->wishes->quick ? 0 : RATE_US,
+        .user = d->wishes->check_user, .key = key, .probe = d->wishes->check_user ? SURVEY_PROBE : key,
         .channel = d->settings->redisson ? "redisson_lock__channel:{doctor}" : "redlock:doctor", .parts = d->limits.parts,
         .durable = d->limits.durable
     };
@@ -235,7 +239,7 @@ static enum redlock_status look(struct doctor *d)
 
     (void)snprintf(key, sizeof key, "%.480s0", prefix_of(d));
     status = survey_nodes(d->session, &wishes, &d->survey);
-    if (status == REDLOCK_OK && d->settings->tries) trial_run(d->session, prefix_of(d), &d->survey);
+    if (status == REDLOCK_OK && d->wishes->tries) trial_run(d->session, prefix_of(d), &d->survey);
     return d->session->signal ? REDLOCK_CANCELLED : status;
 }
 
@@ -243,8 +247,8 @@ static enum redlock_status look(struct doctor *d)
 static bool keep_clocks(struct doctor *d)
 {
     judge_note_clocks(&d->survey, &d->limits, &d->log);
-    if (clock_log_write(&d->log, d->settings->state_file)) return true;
-    say("the state file %s could not be written: %s", d->settings->state_file, text_system_error(errno));
+    if (clock_log_write(&d->log, d->wishes->state_file)) return true;
+    say("the state file %s could not be written: %s", d->wishes->state_file, text_system_error(errno));
     return false;
 }
 
@@ -259,10 +263,10 @@ static int examine(struct doctor *d)
         return EXIT_TROUBLE;
     }
     judge(&d->survey, &d->limits, &d->findings);
-    is_kept = !d->settings->state_file || keep_clocks(d);
-    if (d->settings->json) print_json(d);
+    is_kept = !d->wishes->state_file || keep_clocks(d);
+    if (d->settings->output.json) print_json(d);
     else                   print_all(d);
-    if (!report_written("the findings")) return EXIT_TROUBLE;
+    if (!output_written("the findings")) return EXIT_TROUBLE;
     return is_kept || exit_of_findings(d) > EXIT_WARNING ? exit_of_findings(d) : EXIT_TROUBLE;
 }
 
@@ -272,8 +276,8 @@ static void print_ready(const struct doctor *d, enum ready ready, int code, cons
     char duration[TEXT_DURATION_MAX];
     bool is_ready = ready == READY_YES;
 
-    if (d->settings->json) {
-        report_json_begin(stdout, d->settings, NULL, is_ready ? REDLOCK_OK : REDLOCK_TIMEOUT, is_ready ? NULL : why);
+    if (d->settings->output.json) {
+        output_json_begin(stdout, &d->settings->output, NULL, is_ready ? REDLOCK_OK : REDLOCK_TIMEOUT, is_ready ? NULL : why);
         (void)printf("\"exit\":%d,\"ready\":%s}\n", code, is_ready ? "true" : "false");
     } else if (is_ready) {
         (void)printf("all %u nodes vote, give tickets, and have every lock that is held\n", d->survey.count);
@@ -302,32 +306,33 @@ static int wait_until_ready(struct doctor *d)
         return EXIT_TROUBLE;
     }
     print_ready(d, ready, exit_of_ready(d, ready), why);
-    return report_written("the findings") ? exit_of_ready(d, ready) : EXIT_TROUBLE;
+    return output_written("the findings") ? exit_of_ready(d, ready) : EXIT_TROUBLE;
 }
 
 /* The session gets more patience and more trust than locks have, so that nodes that those do without can be examined. */
-static void prepare(struct doctor *d, struct settings *settings)
+static void prepare(struct doctor *d, struct settings *settings, const struct doctor_wishes *wishes)
 {
     struct redlock_config *engine = &settings->options.engine;
 
     judge_limits_init(&d->limits, settings);
-    if (settings->state_file) {
-        if (!clock_log_read(&d->log, settings->state_file))
-            refuse(settings, "--state: %s cannot be read: %s", settings->state_file, text_system_error(errno));
+    if (wishes->state_file) {
+        if (!clock_log_read(&d->log, wishes->state_file))
+            refuse(settings, "--state: %s cannot be read: %s", wishes->state_file, text_system_error(errno));
         d->limits.log = &d->log;
     }
     if (settings->wait_ms > 0) scan_prepare(settings);
     engine->trust_unknown = true;
     if (engine->node_timeout_ms < REDLOCK_TTL_MS_MAX / PATIENCE) engine->node_timeout_ms *= PATIENCE;
     d->settings = settings;
+    d->wishes = wishes;
 }
 
-int doctor_command(struct session *session, struct settings *settings)
+int doctor_command(struct session *session, struct settings *settings, const struct doctor_wishes *wishes)
 {
     static struct doctor doctor;    /* Large. */
     int code;
 
-    prepare(&doctor, settings);
+    prepare(&doctor, settings, wishes);
     doctor.session = session;
     if (open_session(session, settings) != REDLOCK_OK) return EXIT_TROUBLE;
     code = settings->wait_ms > 0 ? wait_until_ready(&doctor) : examine(&doctor);

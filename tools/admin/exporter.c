@@ -10,15 +10,18 @@
 #include <sys/stat.h>
 
 #include "../redlock/descriptors.h"
+#include "../redlock/exit_status.h"
 #include "../redlock/labels.h"
 #include "../redlock/replace.h"
 #include "../redlock/report.h"
 #include "../redlock/text.h"
 #include "admin.h"
+#include "checks.h"
 #include "figures.h"
 #include "http.h"
 #include "judge.h"
 #include "scan.h"
+#include "survey.h"
 
 enum { PATIENCE = 4 };          /* So many times as long as a lock it waits for a node, which may be slow: that is a figure, too. */
 
@@ -31,6 +34,7 @@ struct past {
 struct exporter {
     struct session *session;
     const struct settings *settings;
+    const struct exporter_wishes *wishes;
     struct judge_limits limits;
     struct figures_label labels[2];     /* Of every figure. */
     struct survey survey;
@@ -241,10 +245,10 @@ static bool write_file(void *context, int fd)
 /* What fails again and again is said once. */
 static void hand_out_file(struct exporter *e, struct figures *f)
 {
-    bool is_written = replace_file(e->settings->file, write_file, f);
+    bool is_written = replace_file(e->wishes->file, write_file, f);
 
-    if (!is_written && !e->is_told) say("cannot write %s: %s", e->settings->file, text_system_error(errno));
-    if (is_written && e->is_told) say("%s can be written again", e->settings->file);
+    if (!is_written && !e->is_told) say("cannot write %s: %s", e->wishes->file, text_system_error(errno));
+    if (is_written && e->is_told) say("%s can be written again", e->wishes->file);
     e->is_told = !is_written;
     e->has_failed = !is_written;
 }
@@ -256,11 +260,11 @@ static void hand_out(struct exporter *e)
     if (!figures_begin(&f, e->labels)) return;
     write_figures(e, &f);
     if (figures_end(&f)) {
-        if (e->settings->file) hand_out_file(e, &f);
+        if (e->wishes->file) hand_out_file(e, &f);
         if (e->http) (void)http_give(e->http, f.text, f.size);
-        if (!e->settings->file && !e->http) {
+        if (!e->wishes->file && !e->http) {
             (void)fwrite(f.text, 1, f.size, stdout);
-            e->has_failed = !report_written("the figures");
+            e->has_failed = !output_written("the figures");
         }
     }
     figures_free(&f);
@@ -278,7 +282,7 @@ static void ask_nodes(struct exporter *e)
     const struct survey_wishes wishes = {
         .patience_ms = e->settings->options.engine.node_timeout_ms, .probe = SURVEY_PROBE, .durable = e->limits.durable
     };
-    uint64_t began_at = redlock_now_us(), interval_us = (uint64_t)e->settings->interval_ms * 1000;
+    uint64_t began_at = redlock_now_us(), interval_us = (uint64_t)e->wishes->interval_ms * 1000;
 
     e->next_round_at = began_at + interval_us;
     if (survey_nodes(e->session, &wishes, &e->survey) != REDLOCK_OK) return;
@@ -300,7 +304,7 @@ static bool goes_on(void *context, const struct scan_counts *so_far)
     struct exporter *e = context;
 
     (void)so_far;
-    if (!e->settings->once && redlock_now_us() >= e->next_round_at) take_round(e);
+    if (!e->wishes->once && redlock_now_us() >= e->next_round_at) take_round(e);
     return !must_end(e);
 }
 
@@ -312,7 +316,7 @@ static void scan(struct exporter *e)
     uint64_t began_at = redlock_now_us();
     enum redlock_status status = scan_nodes(e->session, &order, &counts);
 
-    e->next_scan_at = began_at + (uint64_t)e->settings->scan_interval_ms * 1000;
+    e->next_scan_at = began_at + (uint64_t)e->wishes->scan_interval_ms * 1000;
     if (must_end(e)) return;
     e->has_scanned = status == REDLOCK_OK;
     e->counts = counts;
@@ -327,7 +331,7 @@ static void wait_until(struct exporter *e, uint64_t until)
 
 static bool is_scan_due(const struct exporter *e)
 {
-    return e->settings->scan_interval_ms > 0 && redlock_now_us() >= e->next_scan_at;
+    return e->wishes->scan_interval_ms > 0 && redlock_now_us() >= e->next_scan_at;
 }
 
 /* The scan comes behind the first figures, which nobody is to wait for. */
@@ -343,34 +347,35 @@ static void run(struct exporter *e)
 static void run_once(struct exporter *e)
 {
     ask_nodes(e);
-    if (e->settings->scan_interval_ms > 0 && !must_end(e)) scan(e);
+    if (e->wishes->scan_interval_ms > 0 && !must_end(e)) scan(e);
     if (!must_end(e)) hand_out(e);
 }
 
 /* ---- All of it ---- */
 
 /* The session gets more patience and more trust than locks have, so that nodes that those do without can be examined. */
-static void prepare(struct exporter *e, struct settings *settings)
+static void prepare(struct exporter *e, struct settings *settings, const struct exporter_wishes *wishes)
 {
     struct redlock_config *engine = &settings->options.engine;
 
     judge_limits_init(&e->limits, settings);
-    if (!settings->once) e->limits.log = &e->clocks;
+    if (!wishes->once) e->limits.log = &e->clocks;
     scan_prepare(settings);
     engine->trust_unknown = true;
     if (engine->node_timeout_ms < REDLOCK_TTL_MS_MAX / PATIENCE) engine->node_timeout_ms *= PATIENCE;
     e->settings = settings;
-    if (settings->cluster) e->labels[0] = (struct figures_label){ "cluster", settings->cluster };
+    e->wishes = wishes;
+    if (wishes->cluster) e->labels[0] = (struct figures_label){ "cluster", wishes->cluster };
 }
 
 static bool listen_if_asked(struct exporter *e)
 {
     char why[HTTP_WHY_MAX];
 
-    if (!e->settings->listen) return true;
-    e->http = http_open(e->settings->listen, why);
-    if (!e->http) say("cannot listen on %s: %s", e->settings->listen, why);
-    else if (!http_start(e->http)) say("cannot listen on %s: the system gives no thread", e->settings->listen);
+    if (!e->wishes->listen) return true;
+    e->http = http_open(e->wishes->listen, why);
+    if (!e->http) say("cannot listen on %s: %s", e->wishes->listen, why);
+    else if (!http_start(e->http)) say("cannot listen on %s: the system gives no thread", e->wishes->listen);
     else {
         say("listens on http://%s/metrics", http_address(e->http));
         return true;
@@ -382,22 +387,22 @@ static int export(struct exporter *e)
 {
     for (unsigned k = 0; k < redlock_node_count(&e->session->client); k++) (void)node_label(&e->session->client, k, e->names[k]);
     if (!listen_if_asked(e)) return EXIT_TROUBLE;
-    if (e->settings->once) run_once(e);
+    if (e->wishes->once) run_once(e);
     else                   run(e);
     if (e->session->fault) {
         report_status(e->session, e->session->fault);
         return EXIT_TROUBLE;
     }
-    if (e->settings->once && e->session->signal) return EXIT_SIGNAL + e->session->signal;
-    return e->settings->once && e->has_failed ? EXIT_TROUBLE : EXIT_SUCCESS;
+    if (e->wishes->once && e->session->signal) return EXIT_SIGNAL + e->session->signal;
+    return e->wishes->once && e->has_failed ? EXIT_TROUBLE : EXIT_SUCCESS;
 }
 
-int exporter_command(struct session *session, struct settings *settings)
+int exporter_command(struct session *session, struct settings *settings, const struct exporter_wishes *wishes)
 {
     static struct exporter exporter;        /* Large. */
     int code;
 
-    prepare(&exporter, settings);
+    prepare(&exporter, settings, wishes);
     exporter.session = session;
     if (open_session(session, settings) != REDLOCK_OK) return EXIT_TROUBLE;
     code = export(&exporter);

@@ -1,12 +1,11 @@
-/* What is asked of a node, and how what it says of itself is read: INFO, CONFIG GET, ROLE, SLOWLOG GET. Asks nothing itself, and
- * judges nothing. */
+#include "facts.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../redlock/rights.h"
 #include "../redlock/text.h"
-#include "survey.h"
 
 const char *const survey_words[QUESTION_COUNT][SURVEY_WORDS_MAX + 1] = {
 #define WORDS(name, rule, ...) { __VA_ARGS__ },

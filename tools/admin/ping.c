@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../redlock/report.h"
+#include "../redlock/exit_status.h"
+#include "../redlock/output.h"
 #include "../redlock/text.h"
 #include "admin.h"
 #include "survey.h"
@@ -32,6 +33,7 @@ struct track {
 struct pinging {
     struct session *session;
     const struct settings *settings;
+    uint32_t times, interval_ms;    /* So many times it asks, so often. */
     unsigned count, answering;
     uint32_t worst_us, proposal_ms;
     struct track tracks[REDLOCK_NODES_MAX];
@@ -95,11 +97,11 @@ static void ping_all(struct pinging *p)
 {
     static const struct redlock_name words[] = { { .bytes = "TIME", .size = 4 } };
 
-    for (unsigned i = 0; i < p->settings->count && !p->session->signal && !p->session->fault; i++) {
-        uint64_t next_at = redlock_now_us() + (uint64_t)p->settings->interval_ms * 1000;
+    for (unsigned i = 0; i < p->times && !p->session->signal && !p->session->fault; i++) {
+        uint64_t next_at = redlock_now_us() + (uint64_t)p->interval_ms * 1000;
         for (unsigned k = 0; k < p->count; k++) ask_node(p, k, words);
         session_step(p->session);
-        if (i + 1 < p->settings->count) hear_until(p, next_at, true);
+        if (i + 1 < p->times) hear_until(p, next_at, true);
     }
     hear_until(p, redlock_now_us() + (uint64_t)p->settings->options.engine.node_timeout_ms * 1000, false);
     for (unsigned k = 0; k < p->count; k++) {
@@ -246,7 +248,7 @@ static void json_node(const struct pinging *p, unsigned k)
 
 static void print_json(const struct pinging *p, enum redlock_status status)
 {
-    report_json_begin(stdout, p->settings, NULL, status, NULL);
+    output_json_begin(stdout, &p->settings->output, NULL, status, NULL);
     if (p->answering > 0) (void)printf("\"node_timeout_ms\":%" PRIu32, p->proposal_ms);
     else                  (void)fputs("\"node_timeout_ms\":null", stdout);
     (void)printf(",\"quorum\":%u,\"nodes\":[", redlock_quorum(p->count));
@@ -265,19 +267,19 @@ static int ping_in_session(struct pinging *p)
     ping_all(p);
     conclude(p);
     status = p->answering < redlock_quorum(p->count) ? REDLOCK_NO_QUORUM : REDLOCK_OK;
-    if (p->settings->json) {
+    if (p->settings->output.json) {
         print_json(p, status);
     } else {
         for (unsigned k = 0; k < p->count; k++) print_node(p, k);
         print_proposal(p);
     }
-    if (!report_written("the result")) return EXIT_TROUBLE;
+    if (!output_written("the result")) return EXIT_TROUBLE;
     if (p->session->signal) return EXIT_SIGNAL + p->session->signal;
     return p->session->fault ? EXIT_TROUBLE : status == REDLOCK_OK ? EXIT_SUCCESS : EXIT_NO_QUORUM;
 }
 
 /* Nodes that refuse INFO or ROLE answer all the same. */
-int ping_command(struct session *session, struct settings *settings)
+int ping_command(struct session *session, struct settings *settings, uint32_t count, uint32_t interval_ms)
 {
     static struct pinging pinging;      /* Large. */
     int code;
@@ -285,6 +287,8 @@ int ping_command(struct session *session, struct settings *settings)
     settings->options.engine.trust_unknown = true;
     pinging.session = session;
     pinging.settings = settings;
+    pinging.times = count;
+    pinging.interval_ms = interval_ms;
     if (open_session(session, settings) != REDLOCK_OK) return EXIT_TROUBLE;
     code = ping_in_session(&pinging);
     close_session(session);

@@ -4,9 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../redlock/report.h"
+#include "../redlock/output.h"
 #include "../redlock/text.h"
 #include "scan.h"
+#include "survey.h"
 
 enum { BETWEEN_US = 1000 * 1000 };      /* Two looks. */
 
@@ -134,7 +135,7 @@ enum ready ready_wait(struct session *session, const struct judge_limits *limits
     for (;;) {
         ready = are_nodes_ready(&r) ? look_for_locks(&r) : READY_NOT_YET;
         if (ready != READY_NOT_YET || must_end(&r)) return ready;
-        if (session->settings->verbose) say("waits: %s", why);
+        if (session->output->verbose) say("waits: %s", why);
         wait_a_moment(&r);
     }
 }

@@ -26,6 +26,7 @@ enum {
 struct show {
     struct session *session;
     const struct settings *settings;
+    const struct scan_wishes *wishes;
     struct scan_counts counts;
     unsigned count;
     uint64_t shown_at, began_at;
@@ -159,7 +160,7 @@ static void print_finding(struct show *show, const struct scan_finding *finding)
         if (best->queued > 0) (void)printf(", %" PRIu32 " queued", best->queued);
     }
     (void)putchar('\n');
-    if (scan_level_of(scan_gravest(j->classes)) == SCAN_NEEDED || show->settings->verbose) print_nodes(show, finding);
+    if (scan_level_of(scan_gravest(j->classes)) == SCAN_NEEDED || show->settings->output.verbose) print_nodes(show, finding);
 }
 
 /* ---- For machines ---- */
@@ -205,7 +206,7 @@ static void json_finding(struct show *show, const struct scan_finding *finding, 
     char words[WORDS_MAX];
     bool is_first = true;
 
-    report_json_begin_bytes(stdout, show->settings, finding->name, finding->name_size, describe(j->classes, words));
+    output_json_begin_bytes(stdout, &show->settings->output, finding->name, finding->name_size, describe(j->classes, words));
     (void)printf("\"class\":\"%s\",\"severity\":\"%s\",\"classes\":[", scan_label(scan_gravest(j->classes)),
                  severity_names[scan_level_of(scan_gravest(j->classes))]);
     for (unsigned class = 0; class < SCAN_CLASS_COUNT; class++) {
@@ -246,7 +247,7 @@ static bool is_confirmed(struct show *show, const struct scan_finding *finding, 
     struct pollfd terminal = { .fd = STDIN_FILENO, .events = POLLIN };
     char text[VALUE_TEXT], name[NAME_TEXT];
 
-    if (show->settings->yes) return true;
+    if (show->wishes->yes) return true;
     (void)fprintf(stderr, "%s: remove %s, which has no TTL and whose owner may live? [y/N] ",
                   text_printable(name, sizeof name, finding->name, finding->name_size), value_text(sight, text));
     (void)fflush(stderr);
@@ -262,10 +263,10 @@ static int fix(struct show *show, const struct scan_finding *finding)
     const struct scan_judgement *j = finding->judgement;
     int removed = -1;
 
-    for (unsigned k = 0; k < show->count && show->settings->fix; k++) {
+    for (unsigned k = 0; k < show->count && show->wishes->fix; k++) {
         const struct scan_sight *sight = &finding->sights[k];
         bool may_go = j->removable >> k & 1;
-        if (j->endless >> k & 1 && show->settings->no_ttl) may_go = is_confirmed(show, finding, sight);
+        if (j->endless >> k & 1 && show->wishes->no_ttl) may_go = is_confirmed(show, finding, sight);
         if (!may_go) continue;
         if (removed < 0) removed = 0;
         removed += (int)removal_of(show->session, finding->name, finding->name_size, sight->value, sight->value_size);
@@ -279,7 +280,7 @@ static int fix(struct show *show, const struct scan_finding *finding)
 static void take_account(struct show *show, const struct scan_judgement *j, int removed)
 {
     bool is_gone = removed > 0 && !(j->classes & (1u << SCAN_IN_THE_WAY | 1u << SCAN_SHARED_ODD)) &&
-                   (j->endless == 0 || show->settings->no_ttl);
+                   (j->endless == 0 || show->wishes->no_ttl);
 
     show->told++;
     show->removed += is_gone;
@@ -294,15 +295,15 @@ static void found(void *context, const struct scan_finding *finding)
     struct show *show = context;
     int removed;
 
-    if (show->settings->only_counts) {
+    if (show->wishes->only_counts) {
         take_account(show, finding->judgement, -1);
         return;
     }
     hide_progress(show);
-    if (!show->settings->json) print_finding(show, finding);
+    if (!show->settings->output.json) print_finding(show, finding);
     removed = fix(show, finding);
     take_account(show, finding->judgement, removed);
-    if (show->settings->json) json_finding(show, finding, removed);
+    if (show->settings->output.json) json_finding(show, finding, removed);
     else if (removed >= 0)    (void)printf("  removed from %d of %u nodes\n", removed, show->count);
     (void)fflush(stdout);
 }
@@ -317,7 +318,7 @@ static void found_held(void *context, const struct scan_finding *finding)
     if (!(finding->judgement->classes & HOLDING)) return;
     hide_progress(show);
     show->told++;
-    if (show->settings->json) json_finding(show, finding, -1);
+    if (show->settings->output.json) json_finding(show, finding, -1);
     else                      print_finding(show, finding);
 }
 
@@ -360,7 +361,7 @@ static bool has_been_scanned(const struct show *show, unsigned k)
 
 static void json_summary(struct show *show, enum redlock_status status)
 {
-    report_json_begin(stdout, show->settings, NULL, status, NULL);
+    output_json_begin(stdout, &show->settings->output, NULL, status, NULL);
     (void)fputs("\"counts\":{", stdout);
     for (unsigned class = 0; class < SCAN_CLASS_COUNT; class++)
         (void)printf("%s\"%s\":%" PRIu64, class > 0 ? "," : "", scan_label((enum scan_class)class), show->counts.classes[class]);
@@ -406,7 +407,7 @@ static void print_summary(struct show *show)
 /* A node that was gone through has nothing to be told of, unless it refused to remove what it should. */
 static bool is_worth_telling(const struct show *show, unsigned k)
 {
-    bool has_refused = show->settings->fix && show->session->notes[k].trouble == REDLOCK_TROUBLE_OTHER_ERROR;
+    bool has_refused = show->wishes->fix && show->session->notes[k].trouble == REDLOCK_TROUBLE_OTHER_ERROR;
 
     return !has_been_scanned(show, k) || has_refused;
 }
@@ -436,37 +437,37 @@ static int exit_code(const struct show *show, enum redlock_status status)
     if (show->session->signal) return exit_of(show->session, REDLOCK_CANCELLED);
     if (status == REDLOCK_NO_QUORUM) return EXIT_TOO_FEW;
     if (status != REDLOCK_OK)        return EXIT_TROUBLE;
-    if (show->settings->only_held) return EXIT_SUCCESS;
+    if (show->wishes->only_held) return EXIT_SUCCESS;
     return show->needed > 0 || show->counts.hidden > 0 || show->counts.scanned < show->count ? EXIT_NEEDED : EXIT_SUCCESS;
 }
 
-static int scan_in_session(struct session *session, const struct settings *settings)
+static int scan_in_session(struct session *session, const struct settings *settings, const struct scan_wishes *asked)
 {
-    struct show show = { .session = session, .settings = settings, .count = redlock_node_count(&session->client),
-                         .began_at = redlock_now_us(), .shows_progress = !settings->json && isatty(STDERR_FILENO) };
+    struct show show = { .session = session, .settings = settings, .wishes = asked, .count = redlock_node_count(&session->client),
+                         .began_at = redlock_now_us(), .shows_progress = !settings->output.json && isatty(STDERR_FILENO) };
     struct scan_order order = {
-        .pattern = settings->pattern, .rate = settings->rate, .apart_ms = settings->apart_ms,
-        .guard_ms = settings->options.engine.guard_ms, .looks_once = settings->only_held, .context = &show,
-        .found = settings->only_held ? found_held : found, .goes_on = goes_on
+        .pattern = asked->pattern, .rate = asked->rate, .apart_ms = asked->apart_ms,
+        .guard_ms = settings->options.engine.guard_ms, .looks_once = asked->only_held, .context = &show,
+        .found = asked->only_held ? found_held : found, .goes_on = goes_on
     };
     enum redlock_status status = scan_nodes(session, &order, &show.counts);
 
     hide_progress(&show);
-    if (settings->json)             json_summary(&show, status);
-    else if (settings->only_counts) print_counts(&show);
+    if (settings->output.json)             json_summary(&show, status);
+    else if (asked->only_counts) print_counts(&show);
     else                            print_summary(&show);
-    if (!settings->json) say_limits(&show);
-    if (!report_written("the result")) status = REDLOCK_SYSTEM;
+    if (!settings->output.json) say_limits(&show);
+    if (!output_written("the result")) status = REDLOCK_SYSTEM;
     return exit_code(&show, status);
 }
 
-int scan_command(struct session *session, struct settings *settings)
+int scan_command(struct session *session, struct settings *settings, const struct scan_wishes *wishes)
 {
     int code;
 
     scan_prepare(settings);
     if (open_session(session, settings) != REDLOCK_OK) return EXIT_TROUBLE;
-    code = scan_in_session(session, settings);
+    code = scan_in_session(session, settings, wishes);
     close_session(session);
     return code;
 }

@@ -37,6 +37,7 @@ struct lock {
 struct watching {
     struct session *session;
     const struct settings *settings;
+    uint32_t interval_ms;           /* From one look to the next. */
     struct lock *locks;
     unsigned count;
     bool is_screen;
@@ -164,7 +165,7 @@ static void print_json(const struct watching *w, const struct lock *lock)
     enum redlock_status status = is_of_permits ? permits_status(&lock->permits) : view_status(&lock->permits.views[0]);
     char time[TEXT_TIME_MAX];
 
-    report_json_begin(stdout, w->settings, lock->resource, status, NULL);
+    output_json_begin(stdout, &w->settings->output, lock->resource, status, NULL);
     (void)printf("\"time\":\"%s\",\"waiters\":", text_time(time, redlock_wall_us()));
     if (lock->has_waiters) (void)printf("%" PRIu64 ",", lock->waiters);
     else                   (void)fputs("null,", stdout);
@@ -177,7 +178,7 @@ static void tell_changes(struct watching *w)
 {
     for (unsigned i = 0; i < w->count; i++) {
         if (!has_changed(&w->locks[i])) continue;
-        if (w->settings->json) print_json(w, &w->locks[i]);
+        if (w->settings->output.json) print_json(w, &w->locks[i]);
         else                   print_change(w, &w->locks[i]);
     }
 }
@@ -327,7 +328,7 @@ static void draw_all(FILE *file, const struct watching *w)
     char time[TEXT_TIME_MAX], interval[TEXT_DURATION_MAX];
 
     (void)fprintf(file, "redlock watch   %.19sZ   every %s   Ctrl-C ends it\n\n", text_time(time, redlock_wall_us()),
-                  text_duration(interval, w->settings->interval_ms));
+                  text_duration(interval, w->interval_ms));
     (void)fprintf(file, "%-*s  %-*s %*s%8s", width, "resource", STATE_WIDTH, "state", CELL_WIDTH, "left", "in line");
     for (unsigned k = 0; k < redlock_node_count(&w->session->client); k++) (void)fprintf(file, "    node %-2u", k);
     (void)fputs("  holder\n", file);
@@ -401,7 +402,7 @@ static enum redlock_status look_once(struct watching *w)
         return REDLOCK_OK;
     }
     tell_changes(w);
-    return report_written("the changes") ? REDLOCK_OK : REDLOCK_SYSTEM;
+    return output_written("the changes") ? REDLOCK_OK : REDLOCK_SYSTEM;
 }
 
 static enum redlock_status watch(struct watching *w)
@@ -412,20 +413,20 @@ static enum redlock_status watch(struct watching *w)
     do {
         begun = redlock_now_us();
         status = look_once(w);
-        if (status == REDLOCK_OK) wait_until(w, begun + (uint64_t)w->settings->interval_ms * 1000);
+        if (status == REDLOCK_OK) wait_until(w, begun + (uint64_t)w->interval_ms * 1000);
         if (w->session->fault) status = w->session->fault;
     } while (status == REDLOCK_OK && !w->session->signal);
     return status;
 }
 
-static int watch_in_session(struct session *session, const struct settings *settings)
+static int watch_in_session(struct session *session, const struct settings *settings, uint32_t interval_ms)
 {
-    struct watching w = { .session = session, .settings = settings, .count = settings->name_count };
+    struct watching w = { .session = session, .settings = settings, .interval_ms = interval_ms, .count = settings->name_count };
     enum redlock_status status = REDLOCK_SYSTEM;
 
     w.locks = calloc(w.count, sizeof *w.locks);
     for (unsigned i = 0; w.locks && i < w.count; i++) w.locks[i].resource = settings->names[i];
-    w.is_screen = !settings->json && isatty(STDOUT_FILENO);
+    w.is_screen = !settings->output.json && isatty(STDOUT_FILENO);
     if (w.locks) {
         if (w.is_screen) begin_screen();
         status = watch(&w);
@@ -436,12 +437,12 @@ static int watch_in_session(struct session *session, const struct settings *sett
     return exit_of(session, status);
 }
 
-int watch_command(struct session *session, struct settings *settings)
+int watch_command(struct session *session, struct settings *settings, uint32_t interval_ms)
 {
     int code;
 
     if (open_session(session, settings) != REDLOCK_OK) return EXIT_TROUBLE;
-    code = watch_in_session(session, settings);
+    code = watch_in_session(session, settings, interval_ms);
     close_session(session);
     return code;
 }

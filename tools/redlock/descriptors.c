@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "options.h"
+#include "exit_status.h"
 
 void occupy_descriptors(void)
 {

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "settings.h"
 #include "text.h"
 #include "tls.h"
 
@@ -45,7 +46,7 @@ static int exit_without_quorum(const struct session *session)
 int exit_of(const struct session *session, enum redlock_status status)
 {
     if (session->signal) return EXIT_SIGNAL + session->signal;
-    if (status == REDLOCK_TIMEOUT) status = session_attempt_status(session);
+    if (status == REDLOCK_TIMEOUT) status = notes_attempt_status(session);
     switch (status) {
     case REDLOCK_OK:              return EXIT_SUCCESS;
     case REDLOCK_TAKEN:           return session->settings->busy_exit;

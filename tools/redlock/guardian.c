@@ -16,10 +16,9 @@
 #include <sys/timerfd.h>
 #endif
 
+#include "exit_status.h"
 #include "log.h"
-#include "report.h"
 #include "signals.h"
-#include "text.h"
 #include "tree.h"
 
 /* Less than PIPE_BUF, so each is written whole or not at all. */
@@ -65,7 +64,8 @@ static bool prepare_end(int fd)
 
 struct guard {
     struct ward ward;
-    const struct settings *settings;
+    const struct output *output;
+    char **program;         /* The command. */
     int orders, reports, timer;
     bool has_begun;         /* The command, */
     bool is_starting;       /* and it is not known yet whether it runs. */
@@ -136,7 +136,7 @@ static void begin_command(struct guard *guard, uint64_t valid_until)
     int error = ECANCELED;
 
     guard->ward.valid_until = valid_until;
-    if (redlock_now_us() < valid_until) error = child_start(&guard->ward.child, guard->settings->program);
+    if (redlock_now_us() < valid_until) error = child_start(&guard->ward.child, guard->program);
     guard->has_begun = guard->is_starting = error == 0;
     tell(guard, (struct report){ .kind = error ? REPORT_RUNS : REPORT_BEGUN, .number = error, .pid = guard->ward.child.pid });
 }
@@ -180,8 +180,8 @@ static void redlock_was_killed(struct guard *guard)
     if (guard->ward.is_ending) return;
     (void)ward_end(&guard->ward, now);
     ward_judge(&guard->ward, now);      /* S28: then it speaks, without waiting. */
-    log_killed(guard->settings, now < guard->ward.valid_until ? (uint32_t)((guard->ward.valid_until - now) / 1000) : 0);
-    say("%s: redlock was killed; the command is ended", guard->settings->resource);
+    log_killed(guard->output, now < guard->ward.valid_until ? (uint32_t)((guard->ward.valid_until - now) / 1000) : 0);
+    say("%s: redlock was killed; the command is ended", guard->output->resource);
 }
 
 static void take_orders(struct guard *guard)
@@ -240,22 +240,14 @@ static int prepare_guard(struct guard *guard)
     return 0;
 }
 
-static void wipe_passwords(struct settings *settings)
+_Noreturn static void become_guardian(const struct output *output, const struct holding *holding, uint32_t margin_ms, int orders,
+                                      int reports)
 {
-    text_wipe(settings->nodes, sizeof settings->nodes);
-    text_wipe(settings->password, sizeof settings->password);
-}
+    struct guard guard = { .output = output, .program = holding->program, .orders = orders, .reports = reports, .timer = -1 };
+    int error = prepare_guard(&guard);
 
-_Noreturn static void become_guardian(struct settings *settings, uint32_t margin_ms, int orders, int reports)
-{
-    struct guard guard = { .settings = settings, .orders = orders, .reports = reports, .timer = -1 };
-    int error;
-
-    wipe_passwords(settings);
-    if (settings->given) wipe_passwords(settings->given);
-    error = prepare_guard(&guard);
     guard.ward.is_all_below = true;
-    guard.ward.grace_ms = settings->grace_ms;
+    guard.ward.grace_ms = holding->grace_ms;
     guard.ward.margin_ms = margin_ms;
     tell(&guard, (struct report){ .kind = REPORT_READY, .number = error });
     if (error) _exit(EXIT_TROUBLE);
@@ -343,19 +335,21 @@ static bool has_children(void)
     return tree_list(&pid, 1) > 0;
 }
 
-int guardian_start(struct guardian *guardian, struct settings *settings, uint32_t margin_ms)
+int guardian_start(struct guardian *guardian, struct settings *settings, const struct holding *holding, uint32_t margin_ms)
 {
     int orders[2] = { -1, -1 }, reports[2] = { -1, -1 }, error = open_pipes(orders, reports);
 
     if (error) return error;
     *guardian = (struct guardian){ .orders = orders[1], .reports = reports[0] };
-    guardian->ward = (struct ward){ .is_all_below = !has_children(), .grace_ms = settings->grace_ms, .margin_ms = margin_ms };
+    guardian->ward = (struct ward){ .is_all_below = !has_children(), .grace_ms = holding->grace_ms, .margin_ms = margin_ms };
     guardian->pid = fork();
     error = guardian->pid < 0 ? errno : 0;
     if (guardian->pid == 0) {
         (void)close(orders[1]);
         (void)close(reports[0]);
-        become_guardian(settings, margin_ms, orders[0], reports[1]);
+        settings_wipe_secrets(settings);
+        if (holding->given) settings_wipe_secrets(holding->given);
+        become_guardian(&settings->output, holding, margin_ms, orders[0], reports[1]);
     }
     (void)close(orders[0]);
     (void)close(reports[1]);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "reading.h"
 #include "tls.h"
 
 enum { HELP_COLUMN = 26 };      /* Where the explanations begin. */
@@ -12,14 +11,14 @@ static const char nodes_help[] =
     "Nodes: HOST  HOST:PORT  [V6]:PORT  unix:/PATH  redis[s]://[USER:PASSWORD@]HOST[:PORT][/DB]\n"
     "Durations: 500ms, 10s, 1.5m, 2h, 1d.  Passwords: better from a file than in NODE.\n";
 
-void version_print(void)
+void help_print_version(const struct program *program)
 {
-    (void)printf("%s " REDLOCK_VERSION "%s\n", program_name, tls_version());
+    (void)printf("%s " REDLOCK_VERSION "%s\n", program->name, tls_version());
 }
 
-void help_print(void)
+void help_print(const struct program *program)
 {
-    (void)fputs(program_help, stdout);
+    (void)fputs(program->help, stdout);
 }
 
 /* "  -n, --node NODE         help", the later lines of help below its first. */
@@ -43,12 +42,12 @@ static void print_row(const struct option_row *row)
     }
 }
 
-void help_print_command(enum command command)
+void help_print_command(const struct program *program, enum command command)
 {
-    const struct command_row *words = &command_rows[command - program_first];
+    const struct command_row *words = &program->commands[command - program->first];
 
     (void)printf("Usage: %s\n%s\n\n", words->usage, words->purpose);
-    for (const struct option_row *row = option_rows; row->name; row++) {
+    for (const struct option_row *row = program->options; row->name; row++) {
         if (row->help && (row->commands & 1u << command)) print_row(row);
     }
     (void)printf("\n%s\n%s", nodes_help, words->exits);

@@ -77,7 +77,7 @@ static void print_json(const struct leader *leader, struct session *session, enu
 
     if (session->signal)              status = REDLOCK_CANCELLED;
     else if (status == REDLOCK_TAKEN) status = REDLOCK_OK;
-    report_json_begin(stdout, session->settings, NULL, status, NULL);
+    output_json_begin(stdout, &session->settings->output, NULL, status, NULL);
     (void)printf("\"verdict\":\"%s\",\"answers\":%u,\"epoch\":", leader->answers < quorum ? "no quorum"
                  : leader->epoch > 0 ? "led" : "none", leader->answers);
     if (leader->epoch > 0) (void)printf("%" PRIu64 ",\"leader\":", leader->epoch);
@@ -106,17 +106,17 @@ int leader_command(struct session *session, struct settings *settings)
     count = redlock_node_count(&session->client);
     if (leader.answers < redlock_quorum(count)) leader.epoch = 0;      /* Others may know a later one. */
     status = leader.answers < redlock_quorum(count) ? REDLOCK_NO_QUORUM : leader.epoch > 0 ? REDLOCK_OK : REDLOCK_TAKEN;
-    if (settings->json) {
+    if (settings->output.json) {
         print_json(&leader, session, status);
     } else if (status == REDLOCK_OK) {
         (void)text_printable(text, sizeof text, leader.name, strlen(leader.name));
         (void)printf("%" PRIu64 " %s\n", leader.epoch, text);
     } else if (status == REDLOCK_NO_QUORUM && !session->signal) {
-        say("%s: no quorum: %u of %u nodes can tell, %u are needed", settings->resource, leader.answers, count,
+        say("%s: no quorum: %u of %u nodes can tell, %u are needed", settings->output.resource, leader.answers, count,
             redlock_quorum(count));
         report_nodes(session);
     }
-    if (!report_written("the leader")) status = REDLOCK_SYSTEM;
+    if (!output_written("the leader")) status = REDLOCK_SYSTEM;
     code = status == REDLOCK_TAKEN ? EXIT_NO_LEADER : exit_of(session, status);
     close_session(session);
     return code;

@@ -51,9 +51,9 @@ static bool is_worth_telling(const struct session *session, enum redlock_status 
 {
     bool is_first = redlock_last_round(&session->lock)->number == 1;
 
-    if (session->settings->json) return false;
+    if (session->output->json) return false;
     if (why == REDLOCK_NO_QUORUM || why == REDLOCK_TOO_LATE) return true;
-    return why == REDLOCK_TAKEN && session->settings->verbose &&
+    return why == REDLOCK_TAKEN && session->output->verbose &&
            !(is_first && redlock_free_in_ms(&session->lock) == REDLOCK_UNTOLD);
 }
 
@@ -67,7 +67,7 @@ struct patience {
 /* Says why it waits, when that has changed; and again, more and more rarely, while no quorum of nodes can vote. */
 static void watch_attempts(struct session *session, struct patience *patience)
 {
-    enum redlock_status why = session_attempt_status(session);
+    enum redlock_status why = notes_attempt_status(session);
     bool is_same = why == patience->told;
     uint64_t now = redlock_now_us();
 
@@ -77,14 +77,14 @@ static void watch_attempts(struct session *session, struct patience *patience)
     patience->tell_at = now + (uint64_t)patience->pause_ms * 1000;
     patience->told = why;
     report_status(session, why);
-    say("%s: waiting", session->settings->resource);
+    say("%s: waiting", session->output->resource);
 }
 
 /* Does the wait end here, since none of what keeps the nodes from voting mends itself? Not if it began well, when a quorum
  * said that the lock is held: then somebody who has changed a password may be about to change it here. */
 static bool is_hopeless(struct session *session)
 {
-    enum redlock_status why = session_attempt_status(session);
+    enum redlock_status why = notes_attempt_status(session);
 
     session->began_well |= why == REDLOCK_TAKEN || why == REDLOCK_TOO_LATE;
     return !session->began_well && !session->settings->waits_through_errors && nodes_are_hopeless(session);
@@ -97,7 +97,7 @@ static enum redlock_status finish_acquire(struct session *session)
 
     if (status == REDLOCK_PENDING) return session->fault;
     if (status == REDLOCK_CANCELLED && !session->signal) return REDLOCK_NO_QUORUM;      /* It was hopeless. */
-    if (status == REDLOCK_NO_QUORUM) return session_attempt_status(session);
+    if (status == REDLOCK_NO_QUORUM) return notes_attempt_status(session);
     if (status != REDLOCK_OK || !session->signal) return status;
     (void)release_lock(session);
     return REDLOCK_CANCELLED;
@@ -116,7 +116,7 @@ static void use_kind(struct redlock *engine, const struct settings *settings)
     if (settings->redisson) redlock_use_redisson(engine);
 }
 
-enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_ms)
+enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_ms, uint32_t extension_limit)
 {
     const struct settings *settings = session->settings;
     struct redlock *engine = redlock_engine(&session->client);
@@ -131,7 +131,7 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
         .ttl_ms = settings->ttl_ms,
         .wait_ms = settings->wait_ms,
         .min_validity_ms = min_validity_ms,
-        .extension_limit = settings->max_extensions < UINT32_MAX ? settings->max_extensions : 0,
+        .extension_limit = extension_limit,
         .ticket = settings->ticket,
         .wall_us = redlock_wall_us(),
     };
@@ -236,7 +236,7 @@ static void print_json(struct session *session, enum redlock_status status)
     char token[REDLOCK_TOKEN_TEXT + 1], kind[KIND_TEXT_MAX];
 
     redlock_token(&session->lock, token);
-    report_json_begin(stdout, session->settings, NULL, status, NULL);
+    output_json_begin(stdout, &session->settings->output, NULL, status, NULL);
     if (status == REDLOCK_OK) {
         (void)printf("\"token\":\"%s%s\",", token, kind_text(session, kind));
         if (holder) json_holder(holder);
@@ -272,7 +272,7 @@ static enum redlock_status give_back(struct session *session, enum redlock_statu
 
 static enum redlock_status take_back(struct session *session, enum redlock_status why, const char *text)
 {
-    say("%s: released, since %s", session->settings->resource, text);
+    say("%s: released, since %s", session->output->resource, text);
     why = give_back(session, why);
     log_transition(session, LOG_RELEASED, text);
     return why;
@@ -296,9 +296,9 @@ static enum redlock_status hand_over(struct session *session)
     static const char late[] = "nobody read the token in time";
 
     if (!takes_words(session)) return take_back(session, REDLOCK_TOO_LATE, late);
-    if (session->settings->json) print_json(session, REDLOCK_OK);
+    if (session->output->json) print_json(session, REDLOCK_OK);
     else                         print_token(session);
-    if (!report_written("the token")) return take_back(session, REDLOCK_SYSTEM, "nobody has the token");
+    if (!output_written("the token")) return take_back(session, REDLOCK_SYSTEM, "nobody has the token");
     if (redlock_valid_ms(&session->lock) > 0) return REDLOCK_OK;
     return take_back(session, REDLOCK_TOO_LATE, late);
 }
@@ -313,14 +313,14 @@ static enum redlock_status complete(struct session *session)
 static void report_failure(struct session *session, enum redlock_status status)
 {
     if (status == REDLOCK_NO_QUORUM) session_connect(session);     /* A loss is certain before all nodes are known. */
-    if (session->settings->json) print_json(session, status);
+    if (session->output->json) print_json(session, status);
     else if (session->signal == 0) report_status(session, status);
 }
 
 /* What was done is done, but who asked for JSON does not know it. */
 static enum redlock_status judge_output(const struct session *session, enum redlock_status status)
 {
-    bool is_lost = session->settings->json && !report_written("the result");
+    bool is_lost = session->output->json && !output_written("the result");
 
     return is_lost && status == REDLOCK_OK ? REDLOCK_SYSTEM : status;
 }
@@ -341,12 +341,12 @@ int acquire_command(struct session *session, struct settings *settings)
     enum redlock_status status = open_session(session, settings);
 
     if (status != REDLOCK_OK) return EXIT_TROUBLE;
-    status = acquire_lock(session, 0);
+    status = acquire_lock(session, 0, 0);
     if (status == REDLOCK_OK) status = complete(session);
     if (status == REDLOCK_OK) {
         log_transition(session, LOG_ACQUIRED, NULL);
-        if (settings->verbose)    report_validity(session, "acquired");
-        else if (!settings->json) report_same_servers(session);
+        if (settings->output.verbose)    report_validity(session, "acquired");
+        else if (!settings->output.json) report_same_servers(session);
         status = hand_over(session);
     } else {
         report_failure(session, status);
@@ -388,12 +388,12 @@ static enum redlock_status judge_extension(const struct session *session, enum r
 
 static void report_extension(struct session *session, enum redlock_status status)
 {
-    if (session->settings->json) {
+    if (session->output->json) {
         print_json(session, status);
     } else if (status == REDLOCK_OK) {
-        if (session->settings->verbose) report_validity(session, "extended");
+        if (session->output->verbose) report_validity(session, "extended");
     } else if (status == REDLOCK_LOST) {
-        say("%s: not extended: the token does not hold it on a quorum of nodes", session->settings->resource);
+        say("%s: not extended: the token does not hold it on a quorum of nodes", session->output->resource);
         report_loss(session);
     } else {
         report_failure(session, status);
@@ -420,7 +420,7 @@ enum redlock_status judge_release(const struct session *session, enum redlock_st
 
 void report_release(struct session *session, enum redlock_status status)
 {
-    if (session->settings->json) {
+    if (session->output->json) {
         print_json(session, status);
         return;
     }
@@ -428,9 +428,9 @@ void report_release(struct session *session, enum redlock_status status)
         report_status(session, status);
         return;
     }
-    say("%s: released on %u of %u nodes%s", session->settings->resource, redlock_confirmed(&session->lock),
+    say("%s: released on %u of %u nodes%s", session->output->resource, redlock_confirmed(&session->lock),
         redlock_node_count(&session->client), status == REDLOCK_OK ? "" : "; the others may keep it until its TTL ends");
-    if (status != REDLOCK_OK || session->settings->verbose) report_unreleased(session);
+    if (status != REDLOCK_OK || session->output->verbose) report_unreleased(session);
 }
 
 static void log_release(struct session *session, enum redlock_status status)
@@ -490,19 +490,19 @@ static enum redlock_status release_kept(struct session *session)
     enum redlock_status status = judge_release(session, release_lock(session));
 
     log_release(session, status);
-    if (session->settings->json || session->settings->verbose || status != REDLOCK_OK) report_release(session, status);
+    if (session->output->json || session->output->verbose || status != REDLOCK_OK) report_release(session, status);
     return status;
 }
 
 /* What is not released here ends with its TTL. */
 static void report_keeping(struct session *session, const struct process *process, enum redlock_status status)
 {
-    const char *resource = session->settings->resource;
+    const char *resource = session->output->resource;
     const char *why = lock_is_refused(session) ? "on too many nodes our token is gone" : "no quorum of nodes extended it in time";
     char duration[TEXT_DURATION_MAX];
 
     log_transition(session, status == REDLOCK_LOST ? LOG_LOST : LOG_LEFT, status == REDLOCK_LOST ? why : NULL);
-    if (session->settings->json) {
+    if (session->output->json) {
         print_json(session, status);
     } else if (status == REDLOCK_LOST) {
         say("%s: lost: %s; process %ld goes on without it", resource, why, (long)process->pid);
@@ -523,26 +523,26 @@ static enum redlock_status keep(struct session *session, struct process *process
         report_extension(session, status);
         return status;
     }
-    notify(notifier, "READY=1", "Held, and kept:", session->settings->resource);
+    notify(notifier, "READY=1", "Held, and kept:", session->output->resource);
     log_transition(session, LOG_KEPT, NULL);
-    if (session->settings->verbose) report_validity(session, "kept");
+    if (session->output->verbose) report_validity(session, "kept");
     session->watched = process->fd;
     status = keep_for(session, process);
     session->watched = -1;
-    notify(notifier, "STOPPING=1", "No longer kept:", session->settings->resource);
+    notify(notifier, "STOPPING=1", "No longer kept:", session->output->resource);
     if (status == REDLOCK_OK) return release_kept(session);
     report_keeping(session, process, status);
     return status;
 }
 
-int keep_command(struct session *session, struct settings *settings)
+int keep_command(struct session *session, struct settings *settings, int pid)
 {
     struct process process;
     struct notifier notifier;
     enum redlock_status status;
 
     notify_open(&notifier);
-    process_open(&process, settings->pid);
+    process_open(&process, pid);
     status = open_session(session, settings);
     if (status != REDLOCK_OK) return EXIT_TROUBLE;
     status = judge_output(session, keep(session, &process, &notifier));

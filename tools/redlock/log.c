@@ -48,11 +48,11 @@ static int open_syslog(const char *path)
 }
 
 /* stderr is others' as well, so it cannot be told not to wait. */
-static int open_log(const struct settings *settings)
+static int open_log(const struct output *output)
 {
-    if (settings->log == LOG_SYSLOG) return open_syslog(settings->log_file);
-    if (!settings->log_file)         return fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
-    return open(settings->log_file, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
+    if (output->log == LOG_SYSLOG) return open_syslog(output->log_file);
+    if (!output->log_file)         return fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    return open(output->log_file, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
 }
 
 static bool can_be_written(int fd)
@@ -80,16 +80,16 @@ static bool has_room(int fd, size_t size)
 }
 
 /* The line, and in it how many were dropped before it. */
-static bool write_line(const struct settings *settings, char *line, size_t size, size_t at, uint32_t dropped)
+static bool write_line(const struct output *output, char *line, size_t size, size_t at, uint32_t dropped)
 {
-    int fd = open_log(settings), error;
+    int fd = open_log(output), error;
     char told[32] = "";
     struct iovec parts[] = { { line, at }, { told, 0 }, { line + at, size - at } };
     ssize_t written = -1;
 
     if (fd < 0) return false;
     if (dropped > 0)
-        parts[1].iov_len = (size_t)snprintf(told, sizeof told, settings->log == LOG_JSON ? "\"dropped\":%u," : "dropped=%u ",
+        parts[1].iov_len = (size_t)snprintf(told, sizeof told, output->log == LOG_JSON ? "\"dropped\":%u," : "dropped=%u ",
                                             (unsigned)dropped);
     size += parts[1].iov_len;
     errno = EAGAIN;
@@ -101,32 +101,32 @@ static bool write_line(const struct settings *settings, char *line, size_t size,
     return written == (ssize_t)size;
 }
 
-void log_deliver(const struct settings *settings, char *line, size_t size, size_t at, uint32_t dropped)
+void log_deliver(const struct output *output, char *line, size_t size, size_t at, uint32_t dropped)
 {
     static uint32_t lost;
     static bool is_broken;
 
     lost += dropped;
-    if (write_line(settings, line, size, at, lost)) {
+    if (write_line(output, line, size, at, lost)) {
         lost = 0;
         return;
     }
     lost++;
-    if (!is_broken && settings->log_file) say("the log %s cannot be written: %s", settings->log_file, text_system_error(errno));
+    if (!is_broken && output->log_file) say("the log %s cannot be written: %s", output->log_file, text_system_error(errno));
     is_broken = true;
 }
 
 /* ---- A line ---- */
 
 struct line {
-    const struct settings *settings;
+    const struct output *output;
     bool is_json;
     FILE *file;
 };
 
-static struct line begin_line(const struct settings *settings)
+static struct line begin_line(const struct output *output)
 {
-    return (struct line){ .settings = settings, .is_json = settings->log == LOG_JSON, .file = outbox_compose() };
+    return (struct line){ .output = output, .is_json = output->log == LOG_JSON, .file = outbox_compose() };
 }
 
 static void put_name(const struct line *line, const char *name)
@@ -169,11 +169,11 @@ static void put_syslog_head(const struct line *line, enum log_transition what)
 /* Syslog says itself when, where and by which process. */
 static void put_head(const struct line *line, enum log_transition what)
 {
-    const struct settings *settings = line->settings;
+    const struct output *output = line->output;
     char host[HOST_MAX] = "", time[TEXT_TIME_MAX];
 
-    if (line->is_json) report_json_head(line->file, settings, NULL);
-    if (settings->log == LOG_SYSLOG) {
+    if (line->is_json) output_json_head(line->file, output, NULL);
+    if (output->log == LOG_SYSLOG) {
         put_syslog_head(line, what);
     } else {
         (void)gethostname(host, sizeof host - 1);
@@ -183,15 +183,15 @@ static void put_head(const struct line *line, enum log_transition what)
     }
     put_text(line, "event", transitions[what] + 1);
     if (line->is_json) return;
-    put_text(line, "command", command_name(settings->command));
-    put_text(line, "resource", settings->resource);
+    put_text(line, "command", output->command);
+    put_text(line, "resource", output->resource);
 }
 
 static void put_lock(const struct line *line, const struct session *session)
 {
     const struct redlock_lock *lock = &session->lock;
 
-    put_text(line, "holder", line->settings->options.holder);
+    put_text(line, "holder", line->output->holder);
     if (session->ticket > 0)       put_number(line, "ticket", session->ticket);
     if (redlock_slot(lock) > 0)    put_number(line, "slot", redlock_slot(lock));
     put_number(line, "valid_ms", redlock_valid_ms(lock));
@@ -227,8 +227,8 @@ void log_node(struct session *session, enum log_transition what, unsigned k, con
     struct line line;
 
     if (redlock_ticket(&session->lock) > 0) session->ticket = redlock_ticket(&session->lock);
-    if (!session->settings->log) return;
-    line = begin_line(session->settings);
+    if (!session->output->log) return;
+    line = begin_line(session->output);
     put_line(&line, session, what, k, text);
 }
 
@@ -237,16 +237,16 @@ void log_transition(struct session *session, enum log_transition what, const cha
     log_node(session, what, NO_NODE, text);
 }
 
-void log_killed(const struct settings *settings, uint32_t valid_ms)
+void log_killed(const struct output *output, uint32_t valid_ms)
 {
     const char *ticket = getenv("REDLOCK_TICKET");
     struct line line;
     long at;
 
-    if (!settings->log) return;
-    line = begin_line(settings);
+    if (!output->log) return;
+    line = begin_line(output);
     put_head(&line, LOG_LEFT);
-    put_text(&line, "holder", settings->options.holder);
+    put_text(&line, "holder", output->holder);
     if (ticket) put_number(&line, "ticket", strtoull(ticket, NULL, 10));
     put_number(&line, "valid_ms", valid_ms);
     put_text(&line, "text", "redlock was killed; the command is ended");
@@ -255,13 +255,11 @@ void log_killed(const struct settings *settings, uint32_t valid_ms)
     (void)outbox_send(OUTLET_LOG, (uint32_t)at);
 }
 
-/* At the first contact each server is new. */
-void log_heed(void *context, const struct redlock_event *event)
+void log_restarts(struct session *session)
 {
-    struct session *session = context;
-    uint16_t bit = (uint16_t)(event->session < redlock_node_count(&session->client) ? 1u << event->session : 0u);
+    unsigned restarted = session->news.restarted;
 
-    if (event->kind != REDLOCK_EVENT_READY) return;
-    if (event->is_new_server && (session->met & bit)) log_node(session, LOG_RESTARTED, event->session, NULL);
-    session->met |= bit;
+    session->news.restarted = 0;
+    for (unsigned k = 0; k < redlock_node_count(&session->client) && restarted >> k; k++)
+        if (restarted >> k & 1) log_node(session, LOG_RESTARTED, k, NULL);
 }

@@ -10,7 +10,6 @@
 #include <sys/prctl.h>
 #endif
 
-#include "nodes.h"
 #include "text.h"
 
 void login_hide(char *word)
@@ -20,8 +19,7 @@ void login_hide(char *word)
     if (begin && end && end > begin + 3) memset(begin + 3, '*', (size_t)(end - begin - 3));
 }
 
-/* Takes a variable that holds a secret out of the environment: the child must not inherit it, and /proc must not show it. */
-static void forget_variable(const char *name, char *value)
+void login_forget_variable(const char *name, char *value)
 {
     text_wipe(value, strlen(value));
     (void)unsetenv(name);
@@ -34,15 +32,6 @@ static void copy_text(const struct settings *settings, char *to, size_t size, co
 
     if (length >= size) refuse(settings, "%s is too long", what);
     memcpy(to, from, length + 1);
-}
-
-void login_read_nodes(struct settings *settings)
-{
-    char *value = getenv("REDLOCK_NODES");
-
-    if (!value) return;
-    if (settings->nodes[0] == '\0' && *value != '\0') nodes_add(settings, "REDLOCK_NODES", value);
-    if (strchr(value, '@') && *value != '@') forget_variable("REDLOCK_NODES", value);
 }
 
 size_t login_read_file(const struct settings *settings, const char *what, const char *path, char *text, size_t size)
@@ -79,7 +68,7 @@ static void read_password_variable(struct settings *settings, bool is_wanted)
 
     if (!value) return;
     if (is_wanted) copy_text(settings, settings->password, sizeof settings->password, value, "REDLOCK_PASSWORD");
-    forget_variable("REDLOCK_PASSWORD", value);
+    login_forget_variable("REDLOCK_PASSWORD", value);
 }
 
 static void set_user(struct settings *settings, const char *user)

@@ -14,8 +14,8 @@
 #include "descriptors.h"
 #include "labels.h"
 #include "outbox.h"
+#include "output.h"
 #include "replace.h"
-#include "report.h"
 #include "text.h"
 
 enum {

@@ -2,6 +2,7 @@
 #include "nodes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "login.h"
@@ -77,6 +78,15 @@ void nodes_add(struct settings *settings, const char *source, const char *list)
     if (file) read_list(settings, source, file, to, room);
     else      memcpy(to, list, size + 1);
     note_entries(settings, to, file);
+}
+
+void nodes_read_variable(struct settings *settings)
+{
+    char *value = getenv("REDLOCK_NODES");
+
+    if (!value) return;
+    if (settings->nodes[0] == '\0' && *value != '\0') nodes_add(settings, "REDLOCK_NODES", value);
+    if (strchr(value, '@') && *value != '@') login_forget_variable("REDLOCK_NODES", value);
 }
 
 const char *nodes_describe(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake,

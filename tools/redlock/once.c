@@ -6,22 +6,24 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "exit_status.h"
 #include "report.h"
 #include "text.h"
 
 /* ---- Which period ---- */
 
-void once_is_due(struct once *once, const struct settings *settings)
+void once_is_due(struct once *once, const struct settings *settings, const struct holding *holding)
 {
-    const char *holder = settings->options.holder ? settings->options.holder : settings->default_holder;
+    const char *holder = settings->options.holder ? settings->options.holder : holding->default_holder;
 
+    once->holding = holding;
     (void)snprintf(once->who, sizeof once->who, "%s", holder);
     once->period = (struct redlock_period){
         .period_ms = settings->once_per_ms,
         .wall_us = redlock_wall_us(),
         .at_us = redlock_now_us(),
         .who = once->who,
-        .takes_forgetful = settings->once_anyway,
+        .takes_forgetful = holding->once_anyway,
     };
 }
 
@@ -73,7 +75,7 @@ static enum redlock_status mark(struct once *once, struct session *session)
     uint64_t until = redlock_now_us() + (uint64_t)settings->ttl_ms * 1000;
     enum redlock_status status;
 
-    if (settings->max_extensions > 0 && redlock_keep(engine, &session->lock, 0, redlock_now_us()) != REDLOCK_OK)
+    if (once->holding->max_extensions > 0 && redlock_keep(engine, &session->lock, 0, redlock_now_us()) != REDLOCK_OK)
         return REDLOCK_LOST;
     once->has_asked = true;
     for (;;) {
@@ -114,9 +116,9 @@ static void say_already(const struct once *once, struct session *session)
     bool is_quorum = count_votes(once, session, REDLOCK_VOTE_REFUSED) >= redlock_quorum(redlock_node_count(&session->client));
     char seen[REDLOCK_WHO_MAX + TEXT_DURATION_MAX + 16];
 
-    if (session->settings->quiet && !session->settings->verbose) return;
-    say("%s: %s%s%s", session->settings->resource,
-        is_quorum ? (session->settings->retry_until_done ? "already done in this period" : "already ran in this period")
+    if (session->output->quiet && !session->output->verbose) return;
+    say("%s: %s%s%s", session->output->resource,
+        is_quorum ? (once->holding->retry_until_done ? "already done in this period" : "already ran in this period")
                   : "somebody began in this period",
         describe_seen(once, seen, sizeof seen), is_quorum ? "" : " and may have run");
 }
@@ -152,20 +154,20 @@ static void say_no_quorum(const struct once *once, struct session *session)
     unsigned count = redlock_node_count(&session->client), refused = count_votes(once, session, REDLOCK_VOTE_REFUSED);
     char seen[REDLOCK_WHO_MAX + TEXT_DURATION_MAX + 16];
 
-    say("%s: no quorum of nodes takes a mark of this period (%u of %u, %u are needed)%s%s%s", session->settings->resource,
+    say("%s: no quorum of nodes takes a mark of this period (%u of %u, %u are needed)%s%s%s", session->output->resource,
         count_votes(once, session, REDLOCK_VOTE_GRANTED), count, redlock_quorum(count), refused > 0 ? "; somebody began in it" : "",
         refused > 0 ? describe_seen(once, seen, sizeof seen) : "", refused > 0 ? " and may have run" : "");
     say_votes(once, session);
-    if (any_is_forgetful(once, session)) say("%s: to run rather twice than never: --once-anyway", session->settings->resource);
+    if (any_is_forgetful(once, session)) say("%s: to run rather twice than never: --once-anyway", session->output->resource);
 }
 
 static void say_why(const struct once *once, struct session *session, enum redlock_status status)
 {
-    if (session->settings->json || session->signal) return;
+    if (session->output->json || session->signal) return;
     if (status == REDLOCK_ALREADY)        say_already(once, session);
     else if (status == REDLOCK_NO_QUORUM) say_no_quorum(once, session);
-    else if (status == REDLOCK_TOO_LATE)  say("%s: the period ended too long ago", session->settings->resource);
-    else say("%s: %s", session->settings->resource, redlock_status_text(session->fault ? session->fault : status));
+    else if (status == REDLOCK_TOO_LATE)  say("%s: the period ended too long ago", session->output->resource);
+    else say("%s: %s", session->output->resource, redlock_status_text(session->fault ? session->fault : status));
 }
 
 /* ---- For machines ---- */
@@ -201,12 +203,12 @@ int once_ask(struct once *once, struct session *session)
 {
     enum redlock_status status;
 
-    once->period.looks_only = session->settings->retry_until_done;
+    once->period.looks_only = once->holding->retry_until_done;
     status = mark(once, session);
     if (session->signal) return EXIT_SIGNAL + session->signal;
     if (status != REDLOCK_OK) say_why(once, session, status);
-    else if (session->settings->verbose && !once->period.looks_only)
-        say("%s: the period is marked on %u of %u nodes so far", session->settings->resource,
+    else if (session->output->verbose && !once->period.looks_only)
+        say("%s: the period is marked on %u of %u nodes so far", session->output->resource,
             count_votes(once, session, REDLOCK_VOTE_GRANTED), redlock_node_count(&session->client));
     switch (status) {
     case REDLOCK_OK:        return 0;
@@ -226,7 +228,7 @@ void once_is_done(struct once *once, struct session *session)
     status = mark(once, session);
     if (status == REDLOCK_OK) return;
     say_why(once, session, status);
-    if (!session->settings->json)
+    if (!session->output->json)
         say("%s: the command has succeeded, but that could not be marked: it may run again in this period",
-            session->settings->resource);
+            session->output->resource);
 }

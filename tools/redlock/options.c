@@ -1,55 +1,20 @@
 #define _GNU_SOURCE
 #include "options.h"
 
-#include <stdarg.h>
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "exit_status.h"
 #include "help.h"
 #include "login.h"
 #include "near.h"
 #include "nodes.h"
 #include "numbers.h"
-#include "reading.h"
+#include "output.h"
 #include "replace.h"
-#include "report.h"
-#include "text.h"
 #include "tls.h"
-
-enum { REFUSAL_MAX = 1024 };
-
-const char *command_name(enum command command)
-{
-    return command_rows[command - program_first].name;
-}
-
-/* COMMAND_NONE: there is none of that name. */
-static enum command find_command(const char *word)
-{
-    for (const struct command_row *row = command_rows; row->name; row++)
-        if (strcmp(row->name, word) == 0) return program_first + (enum command)(row - command_rows);
-    return COMMAND_NONE;
-}
-
-void refuse(const struct settings *settings, const char *format, ...)
-{
-    const char *command = settings ? command_name(settings->command) : NULL;
-    char text[REFUSAL_MAX];
-    va_list arguments;
-
-    va_start(arguments, format);
-    if (report_is_json()) {
-        (void)vsnprintf(text, sizeof text, format, arguments);
-        report_refusal(text);
-    } else {
-        text_say(format, arguments);
-        (void)fprintf(stderr, "Try '%s %s%s--help' for more information.\n", program_name, command ? command : "",
-                      command ? " " : "");
-    }
-    va_end(arguments);
-    exit(EXIT_TROUBLE);
-}
 
 /* ---- Values ---- */
 
@@ -161,15 +126,16 @@ static void note_list(struct reading *r)
 }
 
 /* COMMAND_NONE: of no command. */
-_Noreturn static void show_and_exit(enum command command, int letter)
+_Noreturn static void show_and_exit(const struct program *program, enum command command, int letter)
 {
-    if (letter != 'h')                version_print();
-    else if (command == COMMAND_NONE) help_print();
-    else                              help_print_command(command);
-    exit(report_written(letter == 'h' ? "the help" : "the version") ? EXIT_SUCCESS : EXIT_TROUBLE);
+    if (letter != 'h')                help_print_version(program);
+    else if (command == COMMAND_NONE) help_print(program);
+    else                              help_print_command(program, command);
+    exit(output_written(letter == 'h' ? "the help" : "the version") ? EXIT_SUCCESS : EXIT_TROUBLE);
 }
 
-static void apply(struct reading *r, int letter)
+/* False: it is an option of the program's own. */
+static bool apply(struct reading *r, int letter)
 {
     struct settings *settings = r->settings;
     struct redlock_config *engine = &settings->options.engine;
@@ -188,24 +154,19 @@ static void apply(struct reading *r, int letter)
     case OPTION_NO_TICKET:     settings->ticket = false; break;
     case OPTION_JSON:          r->is_json = true; break;
     case OPTION_TRACE:         settings->trace = read_trace(r); break;
-    case 'v':                  settings->verbose = true; break;
+    case 'v':                  settings->output.verbose = true; break;
     case 'h':
-    case OPTION_VERSION:       show_and_exit(settings->command, letter);
-    default:                   program_apply(r, letter); break;
+    case OPTION_VERSION:       show_and_exit(r->program, settings->command, letter);
+    default:                   return false;
     }
+    return true;
 }
 
 /* ---- Words ---- */
 
-/* settings NULL: of all commands. */
 static bool has_option(const struct reading *r, const struct option_row *row)
 {
-    return !r->settings || (row->commands & 1u << r->settings->command);
-}
-
-static void begin_reading(struct reading *r, struct settings *settings, int argc, char **argv)
-{
-    *r = (struct reading){ .settings = settings, .argc = argc, .argv = argv, .next = 1 };
+    return !r->has_command || (row->commands & 1u << r->settings->command);
 }
 
 /* Says that it is another command's, or which one may be meant. */
@@ -213,10 +174,10 @@ _Noreturn static void refuse_option(const struct reading *r, const char *word, i
 {
     struct near near = near_begin(word + 2, (unsigned)size - 2);
 
-    for (const struct option_row *row = option_rows; row->name; row++) {
-        if (r->settings && strlen(row->name) == near.wrong_size && memcmp(row->name, near.wrong, near.wrong_size) == 0)
+    for (const struct option_row *row = r->program->options; row->name; row++) {
+        if (r->has_command && strlen(row->name) == near.wrong_size && memcmp(row->name, near.wrong, near.wrong_size) == 0)
             refuse(r->settings, "unknown option '%.*s' for %s: another command has it", size, word,
-                   command_name(r->settings->command));
+                   r->settings->output.command);
         if (has_option(r, row)) near_try(&near, row->name);
     }
     if (near.right) refuse(r->settings, "unknown option '%.*s': did you mean '--%s'?", size, word, near.right);
@@ -229,7 +190,7 @@ static const struct option_row *find_long(const struct reading *r, const char *n
     const struct option_row *found = NULL;
     bool is_several = false;
 
-    for (const struct option_row *row = option_rows; row->name; row++) {
+    for (const struct option_row *row = r->program->options; row->name; row++) {
         if (!has_option(r, row) || strncmp(row->name, name, size) != 0) continue;
         if (row->name[size] == '\0') return row;
         is_several |= found && found->letter != row->letter;
@@ -254,7 +215,7 @@ static void glance_at(struct glance *glance, const struct option_row *row, bool 
 static void glance_at_letters(struct glance *glance, const struct reading *r, const char *letters)
 {
     for (; *letters; letters++) {
-        const struct option_row *row = option_rows;
+        const struct option_row *row = r->program->options;
         while (row->name && (row->letter != *letters || !has_option(r, row))) row++;
         if (!row->name) return;
         glance_at(glance, row, letters[1] == '\0');
@@ -276,7 +237,7 @@ static void glance_at_word(struct glance *glance, const struct reading *r, const
  * COMMAND. */
 static bool asks_for_json(const struct reading *r)
 {
-    bool runs = r->settings && r->settings->runs;
+    bool runs = r->settings->output.runs;
     struct glance glance = { false, false, false };
 
     for (int i = r->next; i < r->argc && !glance.has_json; i++) {
@@ -316,7 +277,7 @@ static int read_long(struct reading *r, char *word)
 static int read_letter(struct reading *r)
 {
     const char option[] = { '-', *r->letters++ };
-    const struct option_row *row = option_rows;
+    const struct option_row *row = r->program->options;
 
     while (row->name && (row->letter != option[1] || !has_option(r, row))) row++;
     if (!row->name) refuse(r->settings, "unknown option '%.2s'", option);
@@ -343,7 +304,7 @@ static int next_option(struct reading *r)
     return read_letter(r);
 }
 
-void reading_options(struct reading *r)
+int reading_option(struct reading *r)
 {
     int letter;
 
@@ -352,8 +313,9 @@ void reading_options(struct reading *r)
             memset(r->argument, '*', strlen(r->argument));
             refuse(r->settings, "everybody sees the command line: use --password-file or REDLOCK_PASSWORD");
         }
-        apply(r, letter);
+        if (!apply(r, letter)) break;
     }
+    return letter;
 }
 
 bool reading_has_more(const struct reading *r)
@@ -364,10 +326,9 @@ bool reading_has_more(const struct reading *r)
 void reading_resource(struct reading *r)
 {
     if (!reading_has_more(r)) refuse(r->settings, "a RESOURCE is missing");
-    r->settings->names[r->settings->name_count++] = r->argv[r->next++];
+    settings_add_name(r->settings, r->argv[r->next++]);
     r->has_resource = true;
-    if (r->settings->runs) r->has_ended = false;       /* The "--" that counts is that before COMMAND. */
-    reading_options(r);
+    if (r->settings->output.runs) r->has_ended = false;        /* The "--" that counts is that before COMMAND. */
 }
 
 void reading_end(const struct reading *r)
@@ -377,73 +338,91 @@ void reading_end(const struct reading *r)
 
 /* ---- The command ---- */
 
-_Noreturn static void refuse_command(char **argv, const char *word)
+/* COMMAND_NONE: there is none of that name. */
+static enum command find_command(const struct program *program, const char *word)
+{
+    for (const struct command_row *row = program->commands; row->name; row++)
+        if (strcmp(row->name, word) == 0) return program->first + (enum command)(row - program->commands);
+    return COMMAND_NONE;
+}
+
+void reading_refuse_command(const struct program *program, const char *word, const char *const *others)
 {
     struct near near = near_begin(word, (unsigned)strlen(word));
     char list[128] = "";
 
-    for (const struct command_row *row = command_rows; row->name; row++) {
+    for (const struct command_row *row = program->commands; row->name; row++) {
+        size_t used = strlen(list);
         near_try(&near, row->name);
-        (void)snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", row > command_rows ? ", " : "", row->name);
+        (void)snprintf(list + used, sizeof list - used, "%s%s", row > program->commands ? ", " : "", row->name);
     }
-    program_try_others(argv, word, &near);
+    for (; others && *others; others++) near_try(&near, *others);
     if (near.right) refuse(NULL, "'%s' is none of %s: did you mean '%s'?", word, list, near.right);
     refuse(NULL, "'%s' is none of %s", word, list);
 }
 
-/* help, help COMMAND */
-_Noreturn static void help_and_exit(char **argv, int count, char **words)
+/* help, help COMMAND. Returns the word if it is no command of this program. */
+static const char *show_help(const struct program *program, int count, char **words)
 {
     enum command command = COMMAND_NONE;
 
     if (count > 1) refuse(NULL, "'%s' is one word too many", words[1]);
     if (count > 0 && strcmp(words[0], "help") != 0) {
-        command = find_command(words[0]);
-        if (command == COMMAND_NONE) refuse_command(argv, words[0]);
+        command = find_command(program, words[0]);
+        if (command == COMMAND_NONE) return words[0];
     }
-    show_and_exit(command, 'h');
+    show_and_exit(program, command, 'h');
 }
 
-enum command command_read(struct settings *settings, int argc, char **argv)
+enum command reading_begin(struct reading *r, const struct program *program, struct settings *settings, int argc, char **argv,
+                           const char **word)
 {
-    struct reading r;
-    enum command command;
-    char *word;
     int letter;
 
-    begin_reading(&r, NULL, argc, argv);
+    memset(settings, 0, sizeof *settings);
+    *r = (struct reading){ .program = program, .settings = settings, .argc = argc, .argv = argv, .next = 1 };
     settings->command = COMMAND_NONE;
-    settings->json = asks_for_json(&r);
-    report_begin(settings);
-    while ((letter = next_option(&r)) != 0) {
-        if (letter == 'h' || letter == OPTION_VERSION) show_and_exit(COMMAND_NONE, letter);
+    settings->output.program = program->name;
+    settings->output.json = asks_for_json(r);
+    output_begin(&settings->output);
+    while ((letter = next_option(r)) != 0) {
+        if (letter == 'h' || letter == OPTION_VERSION) show_and_exit(program, COMMAND_NONE, letter);
     }
-    if (r.next >= argc || r.has_ended) refuse(NULL, "a command is missing: '%s help' lists them", program_name);
-    word = argv[r.next];
-    if (strcmp(word, "help") == 0) help_and_exit(argv, argc - r.next - 1, argv + r.next + 1);
-    command = find_command(word);
-    if (command == COMMAND_NONE) refuse_command(argv, word);
-    memmove(argv + 2, argv + 1, (size_t)(r.next - 1) * sizeof *argv);
+    if (r->next >= argc || r->has_ended) refuse(NULL, "a command is missing: '%s help' lists them", program->name);
+    *word = argv[r->next];
+    if (strcmp(*word, "help") == 0) {
+        *word = show_help(program, argc - r->next - 1, argv + r->next + 1);
+        return COMMAND_NONE;
+    }
+    return find_command(program, *word);
+}
+
+/* The command comes to the front: options that stand before it stand behind it then. */
+void reading_begin_command(struct reading *r, enum command command, bool runs)
+{
+    struct settings *settings = r->settings;
+    char **argv = r->argv, *word = argv[r->next];
+
+    assert(command < COMMAND_NONE);
+    memmove(argv + 2, argv + 1, (size_t)(r->next - 1) * sizeof *argv);
     argv[1] = word;
-    return command;
+    *r = (struct reading){ .program = r->program, .settings = settings, .has_command = true, .argc = r->argc - 1, .argv = argv + 1,
+                           .next = 1 };
+    settings->command = command;
+    settings->output.command = word;
+    settings->output.runs = runs;
+    settings->output.json = asks_for_json(r);
+    redlock_options_init(&settings->options);
+    settings->busy_exit = EXIT_NOT_ACQUIRED;
 }
 
 /* ---- All of it ---- */
-
-static void set_defaults(struct settings *settings, enum command command)
-{
-    memset(settings, 0, sizeof *settings);
-    settings->command = command;
-    redlock_options_init(&settings->options);
-    settings->busy_exit = EXIT_NOT_ACQUIRED;
-    program_set_defaults(settings);
-}
 
 static void join_resources(struct settings *settings)
 {
     size_t used = 0;
 
-    settings->resource = settings->name_count == 1 ? settings->names[0] : settings->resources;
+    settings->output.resource = settings->name_count == 1 ? settings->names[0] : settings->resources;
     for (unsigned i = 0; i < settings->name_count && used < sizeof settings->resources; i++)
         used += (size_t)snprintf(settings->resources + used, sizeof settings->resources - used, "%s%s", i > 0 ? ", " : "",
                                  settings->names[i]);
@@ -455,24 +434,19 @@ static void read_nodes(struct reading *r)
         nodes_add(r->settings, "--node", r->lists[i]);
         if (r->lists[i][0] != '@') login_hide(r->lists[i]);
     }
-    login_read_nodes(r->settings);
+    nodes_read_variable(r->settings);
     if (r->settings->nodes[0] == '\0')
         refuse(r->settings, "no nodes are named: give -n HOST:PORT for each server, or set REDLOCK_NODES");
 }
 
-void settings_read(struct settings *settings, enum command command, int argc, char **argv)
+void reading_settle(struct reading *r)
 {
-    struct reading r;
+    struct settings *settings = r->settings;
 
-    set_defaults(settings, command);
-    begin_reading(&r, settings, argc, argv);
-    settings->json = asks_for_json(&r);
-    program_read_words(&r);
-    settings->json = r.is_json;
-    read_nodes(&r);
-    login_read(settings, r.user, r.password_file);
-    tls_read(&r);
-    if (settings->json) settings->verbose = false;      /* Nothing is said in words then. */
+    settings->output.json = r->is_json;
+    read_nodes(r);
+    login_read(settings, r->user, r->password_file);
+    tls_read(settings, r->tls);
+    if (settings->output.json) settings->output.verbose = false;       /* Nothing is said in words then. */
     join_resources(settings);
-    program_settle(&r);
 }

@@ -23,7 +23,7 @@ static void say_script(struct ask_all *all, const char *script, const struct pro
     ask_all_argument(all, p->value);
 }
 
-void proclaim_begin(struct proclamation *p, struct session *session)
+void proclaim_begin(struct proclamation *p, struct session *session, const char *as)
 {
     const struct settings *settings = session->settings;
 
@@ -33,7 +33,7 @@ void proclaim_begin(struct proclamation *p, struct session *session)
     (void)snprintf(p->ttl, sizeof p->ttl, "%" PRIu32, settings->ttl_ms);
     say_script(&p->proclaim, proclaim_script, p, settings);
     ask_all_argument(&p->proclaim, p->epoch);
-    ask_all_argument(&p->proclaim, settings->as);
+    ask_all_argument(&p->proclaim, as);
     ask_all_argument(&p->proclaim, p->ttl);
     say_script(&p->resign, resign_script, p, settings);
     ask_all_begin(&p->proclaim, session);

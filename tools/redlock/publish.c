@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "ask_all.h"
-#include "report.h"
+#include "output.h"
 
 static struct ask_all all;      /* One process waits for one lock at a time. */
 
@@ -34,7 +34,7 @@ void publish_watch(struct session *session)
     const struct settings *settings = session->settings;
     bool is_waiting = redlock_attempt_status(&session->lock) == REDLOCK_TAKEN;
 
-    if (!settings->options.engine.wake_ups || settings->wait_ms == 0 || settings->json || settings->redisson) return;
+    if (!settings->options.engine.wake_ups || settings->wait_ms == 0 || settings->output.json || settings->redisson) return;
     if (all.argument_count == 0 && is_waiting) begin(session);
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) hear(session, k);
 }

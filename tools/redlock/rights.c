@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "settings.h"
+
 enum { ADVICE_MAX = 1400 };
 
 static const char table[] = RIGHTS;
@@ -79,14 +81,13 @@ static char *put_option(char *to, unsigned parts, unsigned without, const char *
     return put(to, option);
 }
 
-const char *rights_advice(const struct settings *settings)
+const char *rights_advice(unsigned parts)
 {
     static char text[ADVICE_MAX];
-    unsigned parts = rights_parts(settings);
     char *to = rights_list(put(text, "allow it: ACL SETUSER <user>"), parts, 0);
 
     to = put_option(to, parts, RIGHTS_PART('v'), ": --trust-unknown");
-    if (settings->command != COMMAND_LEAD) to = put_option(to, parts, RIGHTS_PART('t') | RIGHTS_PART('y'), ": --no-ticket");
+    if (!(parts & RIGHTS_PART('e'))) to = put_option(to, parts, RIGHTS_PART('t') | RIGHTS_PART('y'), ": --no-ticket");
     (void)put_option(to, parts, RIGHTS_PART('w') | RIGHTS_PART('z'), ": --no-wake-ups");
     return text;
 }

@@ -242,7 +242,7 @@ void status_json(const struct view *view)
 
 static void print_json(const struct view *view)
 {
-    report_json_begin(stdout, view->session->settings, view->resource, view_status(view), NULL);
+    output_json_begin(stdout, &view->session->settings->output, view->resource, view_status(view), NULL);
     status_json(view);
     (void)putchar('\n');
 }
@@ -250,8 +250,8 @@ static void print_json(const struct view *view)
 /* Nothing was seen. */
 static void report_blind(struct session *session, const char *resource, enum redlock_status status)
 {
-    if (session->settings->json) {
-        report_json_begin(stdout, session->settings, resource, status, NULL);
+    if (session->output->json) {
+        output_json_begin(stdout, &session->settings->output, resource, status, NULL);
         report_json_end(stdout, session);
     } else if (!session->signal) {
         say("%s: %s", resource, redlock_status_text(status));
@@ -265,11 +265,11 @@ static enum redlock_status show(struct session *session, const char *resource)
     enum redlock_status status = view_look(&view, session, resource);
 
     if (status == REDLOCK_OK) {
-        if (session->settings->json) print_json(&view);
+        if (session->output->json) print_json(&view);
         else                         print_view(&view);
-        if (!session->settings->json && view.verdict == VERDICT_FREE && strchr(resource, '*'))
+        if (!session->output->json && view.verdict == VERDICT_FREE && strchr(resource, '*'))
             say("%s is the name of one lock: 'redlock scan PATTERN' finds those of several", resource);
-        status = report_written("the result") ? view_status(&view) : REDLOCK_SYSTEM;
+        status = output_written("the result") ? view_status(&view) : REDLOCK_SYSTEM;
     } else {
         report_blind(session, resource, status);
     }
@@ -312,7 +312,7 @@ void status_json_permits(const struct permits *permits)
 
 static void print_json_of_permits(const struct permits *permits, struct session *session, const char *resource)
 {
-    report_json_begin(stdout, session->settings, resource, permits_status(permits), NULL);
+    output_json_begin(stdout, &session->settings->output, resource, permits_status(permits), NULL);
     status_json_permits(permits);
     (void)putchar('\n');
 }
@@ -326,9 +326,9 @@ static enum redlock_status show_permits(struct session *session, const char *res
         report_blind(session, resource, status);
         return status;
     }
-    if (session->settings->json) print_json_of_permits(&permits, session, resource);
+    if (session->output->json) print_json_of_permits(&permits, session, resource);
     else                         print_permits(&permits, resource);
-    return report_written("the result") ? permits_status(&permits) : REDLOCK_SYSTEM;
+    return output_written("the result") ? permits_status(&permits) : REDLOCK_SYSTEM;
 }
 
 /* One after the other. The worst is the exit status: not free, no quorum, something wrong. */
@@ -342,8 +342,8 @@ int status_command(struct session *session, struct settings *settings)
         status = settings->permits > 0 ? show_permits(session, settings->names[i]) : show(session, settings->names[i]);
         if (status > worst) worst = status;
     }
-    if (!settings->json && !session->signal && worst <= REDLOCK_NO_QUORUM) print_fingerprint(session);
-    if (worst != REDLOCK_SYSTEM && !report_written("the result")) worst = REDLOCK_SYSTEM;
+    if (!settings->output.json && !session->signal && worst <= REDLOCK_NO_QUORUM) print_fingerprint(session);
+    if (worst != REDLOCK_SYSTEM && !output_written("the result")) worst = REDLOCK_SYSTEM;
     code = exit_of(session, worst);
     session_close(session);
     return code;

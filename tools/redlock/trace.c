@@ -630,7 +630,7 @@ static void print_events(struct trace *trace)
 
     while (redlock_next_event(&trace->events, &event)) {
         print_event(trace, &event);
-        if (trace->heed) trace->heed(trace->heed_context, &event);
+        if (trace->news) news_take(trace->news, &event);
     }
     note_lost(trace);
 }

@@ -23,7 +23,7 @@ static bool is_without(struct session *session, unsigned k)
 /* Each extension is told elsewhere with --verbose, and nothing with --json. */
 static bool is_told(const struct session *session)
 {
-    return !session->settings->verbose && !session->settings->json;
+    return !session->output->verbose && !session->output->json;
 }
 
 /* late: it has not answered before the next extension began. */
@@ -53,5 +53,5 @@ void votes_watch(struct votes *votes, struct session *session)
     if (!before || session->missing) return;
     log_transition(session, LOG_RESTORED, NULL);
     if (is_told(session))
-        say("%s: kept with all %u nodes again", session->settings->resource, redlock_node_count(&session->client));
+        say("%s: kept with all %u nodes again", session->output->resource, redlock_node_count(&session->client));
 }

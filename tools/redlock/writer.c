@@ -15,8 +15,6 @@
 #include "log.h"
 #include "meter.h"
 #include "outbox.h"
-#include "report.h"
-#include "text.h"
 #include "tree.h"
 
 enum { PATIENCE_US = 2 * 1000 * 1000 };
@@ -53,7 +51,7 @@ static void deliver(const struct settings *settings, struct piece *piece, size_t
     const struct outbox_head *head = &piece->head;
 
     switch ((enum outlet)head->outlet) {
-    case OUTLET_LOG:     log_deliver(settings, piece->text, size, head->mark, head->dropped); break;
+    case OUTLET_LOG:     log_deliver(&settings->output, piece->text, size, head->mark, head->dropped); break;
     case OUTLET_METRICS: settings->meter->deliver(piece->text, size, head->mark, head->dropped); break;
     case OUTLET_STDERR:
         if (head->dropped > 0) say("%u messages were dropped here, for nobody read them", (unsigned)head->dropped);
