@@ -5,26 +5,11 @@
 #include <string.h>
 
 #include "../redlock/output.h"
-#include "../redlock/text.h"
+#include "readiness.h"
 #include "scan.h"
 #include "survey.h"
 
 enum { BETWEEN_US = 1000 * 1000 };      /* Two looks. */
-
-struct readiness {
-    struct session *session;
-    const struct judge_limits *limits;
-    struct survey *survey;
-    uint64_t until;
-    char *why;
-    bool is_of_locks;                   /* What it says of the locks, it found when all had been looked at. */
-    char first[64];                     /* Of the locks that are not everywhere, printable. */
-};
-
-static bool must_end(const struct readiness *r)
-{
-    return r->session->fault || session_must_end(r->session) || redlock_now_us() >= r->until;
-}
 
 /* ---- Nodes ---- */
 
@@ -62,22 +47,6 @@ static bool are_nodes_ready(struct readiness *r)
 
 /* ---- Locks ---- */
 
-enum { NOT_EVERYWHERE = 1 << SCAN_DEGRADED | 1 << SCAN_MAYBE_HELD };
-
-static void note_first(void *context, const struct scan_finding *finding)
-{
-    struct readiness *r = context;
-
-    if ((finding->judgement->classes & NOT_EVERYWHERE) == 0 || r->first[0] != '\0') return;
-    (void)text_printable(r->first, sizeof r->first, finding->name, finding->name_size);
-}
-
-static bool goes_on(void *context, const struct scan_counts *so_far)
-{
-    (void)so_far;
-    return !must_end(context);
-}
-
 /* A node that was not gone through, and why. */
 static enum ready tell_unscanned(struct readiness *r, const struct scan_counts *counts)
 {
@@ -94,7 +63,7 @@ static enum ready tell_unscanned(struct readiness *r, const struct scan_counts *
 static enum ready look_for_locks(struct readiness *r)
 {
     struct scan_order order = { .rate = SCAN_RATE, .apart_ms = SCAN_APART_MS, .guard_ms = r->limits->guard_ms, .context = r,
-                                .found = note_first, .goes_on = goes_on };
+                                .found = readiness_note, .goes_on = readiness_goes_on };
     static struct scan_counts counts;
     uint64_t few;
 
@@ -104,8 +73,9 @@ static enum ready look_for_locks(struct readiness *r)
     if (few > 0)
         (void)snprintf(r->why, READY_WHY_MAX, "%" PRIu64 " lock%s held, but not on all nodes: %s", few, few == 1 ? " is" : "s are",
                        r->first);
-    else if (must_end(r) && !r->is_of_locks) (void)snprintf(r->why, READY_WHY_MAX, "there was no time to look at all locks");
-    else if (must_end(r))                    return READY_NOT_YET;
+    else if (readiness_must_end(r) && !r->is_of_locks)
+        (void)snprintf(r->why, READY_WHY_MAX, "there was no time to look at all locks");
+    else if (readiness_must_end(r)) return READY_NOT_YET;
     else if (counts.hidden > 0)
         (void)snprintf(r->why, READY_WHY_MAX, "%" PRIu64 " keys cannot be read: redlock(7) has the ACL of scan", counts.hidden);
     else if (counts.scanned < r->survey->count) return tell_unscanned(r, &counts);
@@ -121,7 +91,7 @@ static void wait_a_moment(struct readiness *r)
     uint64_t next = redlock_now_us() + BETWEEN_US;
 
     if (next > r->until) next = r->until;
-    while (redlock_now_us() < next && !must_end(r)) session_wait(r->session, next);
+    while (redlock_now_us() < next && !readiness_must_end(r)) session_wait(r->session, next);
 }
 
 enum ready ready_wait(struct session *session, const struct judge_limits *limits, uint32_t wait_ms, struct survey *survey,
@@ -134,7 +104,7 @@ enum ready ready_wait(struct session *session, const struct judge_limits *limits
     (void)snprintf(why, READY_WHY_MAX, "the nodes were not all asked");
     for (;;) {
         ready = are_nodes_ready(&r) ? look_for_locks(&r) : READY_NOT_YET;
-        if (ready != READY_NOT_YET || must_end(&r)) return ready;
+        if (ready != READY_NOT_YET || readiness_must_end(&r)) return ready;
         if (session->output->verbose) say("waits: %s", why);
         wait_a_moment(&r);
     }
