@@ -10,6 +10,8 @@
 #include "../../tools/admin/judging.c"
 #include "../../tools/redlock/fingerprint.c"
 #include "../../tools/redlock/outbox.c"
+#include "../../tools/redlock/descriptors.c"
+#include "../../tools/redlock/print.c"
 #include "../../tools/redlock/replace.c"
 #include "../../tools/redlock/rights.c"
 #include "../../tools/redlock/text.c"

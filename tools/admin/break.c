@@ -13,6 +13,7 @@
 
 #include "../redlock/ask_all.h"
 #include "../redlock/exits.h"
+#include "../redlock/print.h"
 #include "../redlock/report.h"
 #include "../redlock/text.h"
 #include "admin.h"
@@ -139,7 +140,7 @@ static void look(struct breaking *b)
     value = ttl = (struct ask_all){ 0 };
     b->answers = b->having = 0;
     b->began_at = redlock_now_us();
-    (void)snprintf(last, sizeof last, "%d", VALUE_MAX);        /* One more than there may be. */
+    (void)print_text(last, sizeof last, "%d", VALUE_MAX);        /* One more than there may be. */
     ask_all_argument(&value, "GETRANGE");
     ask_all_argument(&value, b->settings->names[0]);
     ask_all_argument(&value, "0");
@@ -164,7 +165,7 @@ static void find_ticket(struct breaking *b)
     struct redlock_item item;
 
     all = (struct ask_all){ 0 };
-    (void)snprintf(counter, sizeof counter, "%s%s", b->settings->names[0], REDLOCK_TICKET_SUFFIX);
+    (void)print_text(counter, sizeof counter, "%s%s", b->settings->names[0], REDLOCK_TICKET_SUFFIX);
     ask_all_argument(&all, "GET");
     ask_all_argument(&all, counter);
     ask_all_begin(&all, b->session);
@@ -310,8 +311,8 @@ static enum redlock_status remove_all(struct breaking *b)
     b->has_removed = true;
     if (b->settings->ticket) find_ticket(b);
     if (b->ticket > 0 && b->ticket < COUNTER_MAX) b->ticket++;
-    (void)snprintf(ticket, sizeof ticket, "%" PRIu64, b->ticket);
-    (void)snprintf(life, sizeof life, "%" PRIu32, b->settings->options.engine.ticket_life_ms);
+    (void)print_text(ticket, sizeof ticket, "%" PRIu64, b->ticket);
+    (void)print_text(life, sizeof life, "%" PRIu32, b->settings->options.engine.ticket_life_ms);
     for (unsigned i = 0; i < ROUNDS && !b->session->signal && !b->session->fault; i++) {
         if (i > 0) wait_until(b, redlock_now_us() + ROUNDS_APART_US);
         remove_once(b, ticket, life);
@@ -397,7 +398,7 @@ static void say_what_it_means(struct breaking *b)
     char duration[TEXT_DURATION_MAX], tickets[96] = "";
 
     if (b->ticket > 0)
-        (void)snprintf(tickets, sizeof tickets, ", unless what it works on refuses tickets below %" PRIu64, b->ticket);
+        (void)print_text(tickets, sizeof tickets, ", unless what it works on refuses tickets below %" PRIu64, b->ticket);
     if (b->is_endless || left_ms(b) > 0)
         say("%s: if its holder%s%s%s lives it is not told: until it extends or releases, for %s, it may work on beside the next "
             "holder%s", b->settings->output.resource, holder ? ", " : "", holder ? holder : "", holder ? "," : "",
@@ -424,12 +425,12 @@ static void json_spot(struct breaking *b, unsigned k)
     const struct session_note *note = &b->session->notes[k];
     bool is_well = b->spots[k].outcome != OUTCOME_UNKNOWN || note->trouble == REDLOCK_TROUBLE_NONE;
 
-    (void)printf("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
+    (void)print("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
     json_text(stdout, redlock_node_address(&b->session->client, k));
-    (void)printf(",\"outcome\":\"%s\",\"trouble\":", outcome_names[b->spots[k].outcome]);
-    if (is_well) (void)fputs("null", stdout);
+    (void)print(",\"outcome\":\"%s\",\"trouble\":", outcome_names[b->spots[k].outcome]);
+    if (is_well) (void)print("null");
     else         json_text(stdout, note->text);
-    (void)putchar('}');
+    (void)print("}");
 }
 
 static void print_json(struct breaking *b, enum redlock_status status)
@@ -437,14 +438,14 @@ static void print_json(struct breaking *b, enum redlock_status status)
     const char *holder = holder_of(b);
 
     output_json_begin(stdout, &b->settings->output, NULL, status, describe(b, status));
-    (void)fputs("\"holder\":", stdout);
+    (void)print("\"holder\":");
     if (holder) json_text(stdout, holder);
-    else        (void)fputs("null", stdout);
-    (void)printf(",\"removed\":%u,\"left_ms\":", count_outcomes(b, OUTCOME_REMOVED));
-    if (b->is_endless) (void)fputs("null", stdout);
-    else               (void)printf("%" PRIu64, left_ms(b));
-    if (b->ticket > 0) (void)printf(",\"ticket\":%" PRIu64, b->ticket);
-    (void)printf(",\"quorum\":%u,\"nodes\":[", b->quorum);
+    else        (void)print("null");
+    (void)print(",\"removed\":%u,\"left_ms\":", count_outcomes(b, OUTCOME_REMOVED));
+    if (b->is_endless) (void)print("null");
+    else               (void)print("%" PRIu64, left_ms(b));
+    if (b->ticket > 0) (void)print(",\"ticket\":%" PRIu64, b->ticket);
+    (void)print(",\"quorum\":%u,\"nodes\":[", b->quorum);
     for (unsigned k = 0; k < b->count; k++) json_spot(b, k);
     (void)puts("]}");
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../redlock/exit_status.h"
+#include "../redlock/print.h"
 #include "../redlock/report.h"
 #include "../redlock/text.h"
 #include "admin.h"
@@ -51,17 +52,17 @@ static unsigned count_restarted(const struct doctor *d)
 static const char *describe_verdict(const struct doctor *d, char *text, size_t size)
 {
     unsigned safe = d->findings.safe, count = d->survey.count, quorum = d->survey.quorum;
-    int used = snprintf(text, size, "%u of %u nodes safe, quorum %u: ", safe, count, quorum);
+    int used = print_text(text, size, "%u of %u nodes safe, quorum %u: ", safe, count, quorum);
 
     text += used;
     size -= (size_t)used;
     if (d->survey.reached < quorum)
-        (void)snprintf(text, size, "only %u can be reached, so nobody can lock", d->survey.reached);
-    else if (safe < quorum)  (void)snprintf(text, size, "too few to rely on a lock");
-    else if (safe == quorum) (void)snprintf(text, size, "the next failure stops the locks");
-    else                     (void)snprintf(text, size, "%u may fail", safe - quorum);
+        (void)print_text(text, size, "only %u can be reached, so nobody can lock", d->survey.reached);
+    else if (safe < quorum)  (void)print_text(text, size, "too few to rely on a lock");
+    else if (safe == quorum) (void)print_text(text, size, "the next failure stops the locks");
+    else                     (void)print_text(text, size, "%u may fail", safe - quorum);
     if (count_restarted(d) > 0 && d->survey.reached >= quorum)
-        (void)snprintf(text + strlen(text), size - strlen(text), "; %u restarted and cannot vote yet", count_restarted(d));
+        (void)print_text(text + strlen(text), size - strlen(text), "; %u restarted and cannot vote yet", count_restarted(d));
     return text - used;
 }
 
@@ -69,8 +70,8 @@ static const char *describe_verdict(const struct doctor *d, char *text, size_t s
 
 static void print_place(const struct doctor *d, const struct finding *finding)
 {
-    if (finding->node == JUDGE_NO_NODE) (void)printf("all nodes");
-    else (void)printf("node %u (%s)", finding->node, d->survey.nodes[finding->node].address);
+    if (finding->node == JUDGE_NO_NODE) (void)print("all nodes");
+    else (void)print("node %u (%s)", finding->node, d->survey.nodes[finding->node].address);
 }
 
 static void print_finding(const struct doctor *d, const struct finding *finding)
@@ -80,10 +81,10 @@ static void print_finding(const struct doctor *d, const struct finding *finding)
     bool is_sentence = size > 0 && finding->text[size - 1] == '.';      /* As a server's words may be. */
 
     print_place(d, finding);
-    (void)printf("  %s  %s", words[finding->severity], finding->text);
-    if (finding->fix[0] != '\0') (void)printf("%s Fix: %s", is_sentence ? "" : ".", finding->fix);
-    if (d->settings->output.verbose)    (void)printf("  [%u %s]", finding->check, judge_name(finding->check));
-    (void)putchar('\n');
+    (void)print("  %s  %s", words[finding->severity], finding->text);
+    if (finding->fix[0] != '\0') (void)print("%s Fix: %s", is_sentence ? "" : ".", finding->fix);
+    if (d->settings->output.verbose)    (void)print("  [%u %s]", finding->check, judge_name(finding->check));
+    (void)print("\n");
 }
 
 /* Those that are told one by one: what is unknown of a node stands together on a line. */
@@ -111,7 +112,7 @@ static void print_needs(const struct doctor *d, unsigned k)
         if (!is_told_together(finding, k) || !finding->needs) continue;
         while (at < count && strcmp(told[at], finding->needs) != 0) at++;
         if (at < count) continue;
-        (void)printf("%s %s", count == 0 ? ". Fix: ACL SETUSER <user>" : "", finding->needs);
+        (void)print("%s %s", count == 0 ? ". Fix: ACL SETUSER <user>" : "", finding->needs);
         told[count++] = finding->needs;
     }
 }
@@ -125,13 +126,13 @@ static void print_unknown(const struct doctor *d, unsigned k)
         if (!is_told_together(finding, k)) continue;
         if (count++ == 0) {
             print_place(d, finding);
-            (void)printf("  UNKNOWN  could not be looked at: ");
+            (void)print("  UNKNOWN  could not be looked at: ");
         }
-        (void)printf("%s%s", count > 1 ? ", " : "", judge_name(finding->check));
+        (void)print("%s%s", count > 1 ? ", " : "", judge_name(finding->check));
     }
     if (count == 0) return;
     print_needs(d, k);
-    (void)putchar('\n');
+    (void)print("\n");
 }
 
 static void print_all(const struct doctor *d)
@@ -153,23 +154,23 @@ static void print_all(const struct doctor *d)
 
 static void json_member(const char *name, const char *text)
 {
-    (void)printf(",\"%s\":", name);
+    (void)print(",\"%s\":", name);
     if (text) json_text(stdout, text);
-    else      (void)fputs("null", stdout);
+    else      (void)print("null");
 }
 
 static void json_finding(const struct doctor *d, const struct finding *finding)
 {
-    (void)printf("{\"check\":%u,\"name\":\"%s\",\"node\":", finding->check, judge_name(finding->check));
-    if (finding->node == JUDGE_NO_NODE) (void)fputs("null", stdout);
-    else                                (void)printf("%u", finding->node);
+    (void)print("{\"check\":%u,\"name\":\"%s\",\"node\":", finding->check, judge_name(finding->check));
+    if (finding->node == JUDGE_NO_NODE) (void)print("null");
+    else                                (void)print("%u", finding->node);
     json_member("address", finding->node == JUDGE_NO_NODE ? NULL : d->survey.nodes[finding->node].address);
     json_member("severity", severity_name(finding->severity));
     json_member("text", finding->text);
     json_member("meaning", judge_meaning(finding->check));
     json_member("fix", finding->fix[0] != '\0' ? finding->fix : NULL);
     json_member("needs", finding->needs);
-    (void)printf(",\"left_out\":%s}", finding->is_left_out ? "true" : "false");
+    (void)print(",\"left_out\":%s}", finding->is_left_out ? "true" : "false");
 }
 
 static void json_told(const char *name, const struct survey_node *node, enum fact fact)
@@ -180,25 +181,25 @@ static void json_told(const char *name, const struct survey_node *node, enum fac
 static void json_clock(const struct survey_clock *clock)
 {
     if (clock->is_known)
-        (void)printf(",\"clock_ahead_us\":%" PRId64 ",\"clock_give_or_take_us\":%" PRIu64 ",\"round_trip_us\":%" PRIu64,
-                     clock->ahead_us, clock->give_or_take_us, clock->worst_us);
+        (void)print(",\"clock_ahead_us\":%" PRId64 ",\"clock_give_or_take_us\":%" PRIu64 ",\"round_trip_us\":%" PRIu64,
+                    clock->ahead_us, clock->give_or_take_us, clock->worst_us);
     else
-        (void)fputs(",\"clock_ahead_us\":null,\"clock_give_or_take_us\":null,\"round_trip_us\":null", stdout);
+        (void)print(",\"clock_ahead_us\":null,\"clock_give_or_take_us\":null,\"round_trip_us\":null");
 }
 
 static void json_node(const struct doctor *d, unsigned k)
 {
     const struct survey_node *node = &d->survey.nodes[k];
 
-    (void)printf("%s{\"node\":%u", k > 0 ? "," : "", k);
+    (void)print("%s{\"node\":%u", k > 0 ? "," : "", k);
     json_member("address", node->address);
-    (void)printf(",\"reached\":%s,\"votes\":%s", node->is_reached ? "true" : "false",
-                 judge_vote_of(node, &d->limits) ? "true" : "false");
+    (void)print(",\"reached\":%s,\"votes\":%s", node->is_reached ? "true" : "false",
+                judge_vote_of(node, &d->limits) ? "true" : "false");
     json_told("server_version", node, node->has[FACT_VALKEY_VERSION] ? FACT_VALKEY_VERSION : FACT_VERSION);
     json_clock(&node->clock);
-    if (node->certificate_ends > 0) (void)printf(",\"certificate_ends\":%" PRIu64, node->certificate_ends);
+    if (node->certificate_ends > 0) (void)print(",\"certificate_ends\":%" PRIu64, node->certificate_ends);
     json_member("trouble", node->trouble ? node->trouble_text : NULL);
-    (void)putchar('}');
+    (void)print("}");
 }
 
 static void print_json(const struct doctor *d)
@@ -206,15 +207,15 @@ static void print_json(const struct doctor *d)
     char verdict[160];
 
     output_json_begin(stdout, &d->settings->output, NULL, REDLOCK_OK, describe_verdict(d, verdict, sizeof verdict));
-    (void)printf("\"exit\":%d,\"severity\":\"%s\",\"safe\":%u,\"reached\":%u,\"quorum\":%u", exit_of_findings(d),
-                 severity_name(d->findings.worst), d->findings.safe, d->survey.reached, d->survey.quorum);
+    (void)print("\"exit\":%d,\"severity\":\"%s\",\"safe\":%u,\"reached\":%u,\"quorum\":%u", exit_of_findings(d),
+                severity_name(d->findings.worst), d->findings.safe, d->survey.reached, d->survey.quorum);
     json_member("fingerprint", d->survey.fingerprint.known > 0 ? d->survey.fingerprint.text : NULL);
-    (void)fputs(",\"findings\":[", stdout);
+    (void)print(",\"findings\":[");
     for (unsigned i = 0; i < d->findings.count; i++) {
-        if (i > 0) (void)putchar(',');
+        if (i > 0) (void)print(",");
         json_finding(d, &d->findings.all[i]);
     }
-    (void)fputs("],\"nodes\":[", stdout);
+    (void)print("],\"nodes\":[");
     for (unsigned k = 0; k < d->survey.count; k++) json_node(d, k);
     (void)puts("]}");
 }
@@ -237,7 +238,7 @@ static enum redlock_status look(struct doctor *d)
     };
     enum redlock_status status;
 
-    (void)snprintf(key, sizeof key, "%.480s0", prefix_of(d));
+    (void)print_text(key, sizeof key, "%.480s0", prefix_of(d));
     status = survey_nodes(d->session, &wishes, &d->survey);
     if (status == REDLOCK_OK && d->wishes->tries) trial_run(d->session, prefix_of(d), &d->survey);
     return d->session->signal ? REDLOCK_CANCELLED : status;
@@ -278,9 +279,9 @@ static void print_ready(const struct doctor *d, enum ready ready, int code, cons
 
     if (d->settings->output.json) {
         output_json_begin(stdout, &d->settings->output, NULL, is_ready ? REDLOCK_OK : REDLOCK_TIMEOUT, is_ready ? NULL : why);
-        (void)printf("\"exit\":%d,\"ready\":%s}\n", code, is_ready ? "true" : "false");
+        (void)print("\"exit\":%d,\"ready\":%s}\n", code, is_ready ? "true" : "false");
     } else if (is_ready) {
-        (void)printf("all %u nodes vote, give tickets, and have every lock that is held\n", d->survey.count);
+        (void)print("all %u nodes vote, give tickets, and have every lock that is held\n", d->survey.count);
     } else if (ready == READY_NEVER) {
         say("whether another node may be restarted cannot be told: %s", why);
     } else {

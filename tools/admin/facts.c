@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../redlock/print.h"
 #include "../redlock/rights.h"
 #include "../redlock/text.h"
 
@@ -137,7 +138,7 @@ static void tell_number(struct survey_node *node, enum fact fact, uint64_t numbe
 {
     char text[24];
 
-    tell(node, fact, text, (size_t)snprintf(text, sizeof text, "%" PRIu64, number));
+    tell(node, fact, text, (size_t)print_text(text, sizeof text, "%" PRIu64, number));
 }
 
 static bool is_text(const char *bytes, size_t size, const char *text)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../redlock/print.h"
 #include "../redlock/text.h"
 
 /* ---- What is found ---- */
@@ -14,7 +15,7 @@ static struct finding *add(struct judging *j, enum severity severity, const char
 
     *finding = (struct finding){ .check = (uint8_t)j->check, .node = (uint8_t)j->k, .severity = severity };
     (void)text_printable(finding->text, sizeof finding->text, text, strlen(text));
-    (void)snprintf(finding->fix, sizeof finding->fix, "%s", fix);
+    (void)print_text(finding->fix, sizeof finding->fix, "%s", fix);
     return finding;
 }
 
@@ -24,7 +25,7 @@ void found(struct judging *j, enum severity severity, const char *fix, const cha
     va_list arguments;
 
     va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
+    (void)print_text_list(text, sizeof text, format, arguments);
     va_end(arguments);
     (void)add(j, severity, fix, text);
 }
@@ -35,7 +36,7 @@ void well(struct judging *j, const char *format, ...)
     va_list arguments;
 
     va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
+    (void)print_text_list(text, sizeof text, format, arguments);
     va_end(arguments);
     (void)add(j, SEVERITY_OK, "", text);
 }
@@ -46,9 +47,9 @@ void unknown(struct judging *j, const char *needs, const char *format, ...)
     va_list arguments;
 
     va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
+    (void)print_text_list(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (needs) (void)snprintf(fix, sizeof fix, "ACL SETUSER <user> %s", needs);
+    if (needs) (void)print_text(fix, sizeof fix, "ACL SETUSER <user> %s", needs);
     add(j, SEVERITY_UNKNOWN, fix, text)->needs = needs;
 }
 

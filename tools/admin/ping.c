@@ -7,6 +7,7 @@
 
 #include "../redlock/exit_status.h"
 #include "../redlock/output.h"
+#include "../redlock/print.h"
 #include "../redlock/text.h"
 #include "admin.h"
 #include "survey.h"
@@ -174,7 +175,7 @@ static void print_trip(const char *name, uint64_t us)
 {
     char text[TEXT_DURATION_MAX];
 
-    (void)printf("  %s %s ms", name, text_ms(text, us));
+    (void)print("  %s %s ms", name, text_ms(text, us));
 }
 
 static void print_clock(const struct survey_clock *clock)
@@ -182,8 +183,8 @@ static void print_clock(const struct survey_clock *clock)
     uint64_t off = clock->ahead_us < 0 ? -(uint64_t)clock->ahead_us : (uint64_t)clock->ahead_us;
     char text[TEXT_DURATION_MAX], give_or_take[TEXT_DURATION_MAX];
 
-    (void)printf("  clock %s ms %s, give or take %s ms", text_ms(text, off), clock->ahead_us < 0 ? "behind" : "ahead",
-                 text_ms(give_or_take, clock->give_or_take_us));
+    (void)print("  clock %s ms %s, give or take %s ms", text_ms(text, off), clock->ahead_us < 0 ? "behind" : "ahead",
+                text_ms(give_or_take, clock->give_or_take_us));
 }
 
 static void print_node(const struct pinging *p, unsigned k)
@@ -192,16 +193,16 @@ static void print_node(const struct pinging *p, unsigned k)
     char text[TROUBLE_TEXT_MAX], printable[4 * TROUBLE_TEXT_MAX];
     const char *trouble = trouble_of(p, k, text);
 
-    (void)printf("node %u (%s)", k, redlock_node_address(&p->session->client, k));
+    (void)print("node %u (%s)", k, redlock_node_address(&p->session->client, k));
     if (track->answered > 0) {
         print_trip("p50", percentile(track, 50));
         print_trip("p99", percentile(track, 99));
         print_trip("worst", percentile(track, 100));
     }
-    (void)printf("  lost %u of %u", lost(track), track->sent + track->unsent);
+    (void)print("  lost %u of %u", lost(track), track->sent + track->unsent);
     if (track->answered > 0) print_clock(&track->clock);
-    if (trouble) (void)printf("  (%s)", text_printable(printable, sizeof printable, trouble, strlen(trouble)));
-    (void)putchar('\n');
+    if (trouble) (void)print("  (%s)", text_printable(printable, sizeof printable, trouble, strlen(trouble)));
+    (void)print("\n");
 }
 
 static void print_proposal(const struct pinging *p)
@@ -212,9 +213,9 @@ static void print_proposal(const struct pinging *p)
         (void)puts("no node answered, so there is no node timeout to be proposed");
         return;
     }
-    (void)printf("--node-timeout %" PRIu32 "ms: %d times the worst round trip, %s ms, and at least %d ms, for a server that is "
-                 "busy for a moment (now %" PRIu32 "ms)\n", p->proposal_ms, TIMES_WORST, text_ms(worst, p->worst_us),
-                 PROPOSAL_MS_MIN, p->settings->options.engine.node_timeout_ms);
+    (void)print("--node-timeout %" PRIu32 "ms: %d times the worst round trip, %s ms, and at least %d ms, for a server that is "
+                "busy for a moment (now %" PRIu32 "ms)\n", p->proposal_ms, TIMES_WORST, text_ms(worst, p->worst_us),
+                PROPOSAL_MS_MIN, p->settings->options.engine.node_timeout_ms);
 }
 
 /* ---- For machines ---- */
@@ -222,9 +223,9 @@ static void print_proposal(const struct pinging *p)
 static void json_track(const struct track *track)
 {
     if (track->answered > 0)
-        (void)printf(",\"p50_us\":%" PRIu32 ",\"p99_us\":%" PRIu32 ",\"worst_us\":%" PRIu32 ",\"clock_ahead_us\":%" PRId64
-                     ",\"clock_give_or_take_us\":%" PRIu64, percentile(track, 50), percentile(track, 99), percentile(track, 100),
-                     track->clock.ahead_us, track->clock.give_or_take_us);
+        (void)print(",\"p50_us\":%" PRIu32 ",\"p99_us\":%" PRIu32 ",\"worst_us\":%" PRIu32 ",\"clock_ahead_us\":%" PRId64
+                    ",\"clock_give_or_take_us\":%" PRIu64, percentile(track, 50), percentile(track, 99), percentile(track, 100),
+                    track->clock.ahead_us, track->clock.give_or_take_us);
     else
         (void)fputs(",\"p50_us\":null,\"p99_us\":null,\"worst_us\":null,\"clock_ahead_us\":null,\"clock_give_or_take_us\":null",
                     stdout);
@@ -236,22 +237,22 @@ static void json_node(const struct pinging *p, unsigned k)
     char text[TROUBLE_TEXT_MAX];
     const char *trouble = trouble_of(p, k, text);
 
-    (void)printf("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
+    (void)print("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
     json_text(stdout, redlock_node_address(&p->session->client, k));
-    (void)printf(",\"answered\":%u,\"lost\":%u", track->answered, lost(track));
+    (void)print(",\"answered\":%u,\"lost\":%u", track->answered, lost(track));
     json_track(track);
-    (void)fputs(",\"trouble\":", stdout);
+    (void)print(",\"trouble\":");
     if (trouble) json_text(stdout, trouble);
-    else         (void)fputs("null", stdout);
-    (void)putchar('}');
+    else         (void)print("null");
+    (void)print("}");
 }
 
 static void print_json(const struct pinging *p, enum redlock_status status)
 {
     output_json_begin(stdout, &p->settings->output, NULL, status, NULL);
-    if (p->answering > 0) (void)printf("\"node_timeout_ms\":%" PRIu32, p->proposal_ms);
-    else                  (void)fputs("\"node_timeout_ms\":null", stdout);
-    (void)printf(",\"quorum\":%u,\"nodes\":[", redlock_quorum(p->count));
+    if (p->answering > 0) (void)print("\"node_timeout_ms\":%" PRIu32, p->proposal_ms);
+    else                  (void)print("\"node_timeout_ms\":null");
+    (void)print(",\"quorum\":%u,\"nodes\":[", redlock_quorum(p->count));
     for (unsigned k = 0; k < p->count; k++) json_node(p, k);
     (void)puts("]}");
 }

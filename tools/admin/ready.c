@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../redlock/output.h"
+#include "../redlock/print.h"
 #include "readiness.h"
 #include "scan.h"
 #include "survey.h"
@@ -27,8 +28,8 @@ static void tell_node(struct readiness *r, unsigned k)
 
     if (!words && judge_is_nameless(node, r->limits)) words = "it says nothing of itself: +info +role";
     if (!words) words = strcmp(node->trouble_text, "ok") != 0 ? node->trouble_text : "no answer in time";
-    (void)snprintf(r->why, READY_WHY_MAX, "node %u (%s) %s: %s", k, node->address,
-                   judge_vote_of(node, r->limits) ? "gives no ticket" : "has no vote", words);
+    (void)print_text(r->why, READY_WHY_MAX, "node %u (%s) %s: %s", k, node->address,
+                     judge_vote_of(node, r->limits) ? "gives no ticket" : "has no vote", words);
 }
 
 static bool are_nodes_ready(struct readiness *r)
@@ -55,8 +56,8 @@ static enum ready tell_unscanned(struct readiness *r, const struct scan_counts *
 
     while (k + 1 < r->survey->count && counts->done >> k & 1) k++;
     note = &r->session->notes[k];
-    (void)snprintf(r->why, READY_WHY_MAX, "node %u (%s) was not gone through for locks: %s", k, r->survey->nodes[k].address,
-                   note->trouble ? note->text : "no answer in time");
+    (void)print_text(r->why, READY_WHY_MAX, "node %u (%s) was not gone through for locks: %s", k, r->survey->nodes[k].address,
+                     note->trouble ? note->text : "no answer in time");
     return counts->refused >> k & 1 ? READY_NEVER : READY_NOT_YET;
 }
 
@@ -71,13 +72,13 @@ static enum ready look_for_locks(struct readiness *r)
     (void)scan_nodes(r->session, &order, &counts);
     few = counts.classes[SCAN_DEGRADED] + counts.classes[SCAN_MAYBE_HELD];
     if (few > 0)
-        (void)snprintf(r->why, READY_WHY_MAX, "%" PRIu64 " lock%s held, but not on all nodes: %s", few, few == 1 ? " is" : "s are",
-                       r->first);
+        (void)print_text(r->why, READY_WHY_MAX, "%" PRIu64 " lock%s held, but not on all nodes: %s", few,
+                         few == 1 ? " is" : "s are", r->first);
     else if (readiness_must_end(r) && !r->is_of_locks)
-        (void)snprintf(r->why, READY_WHY_MAX, "there was no time to look at all locks");
+        (void)print_text(r->why, READY_WHY_MAX, "there was no time to look at all locks");
     else if (readiness_must_end(r)) return READY_NOT_YET;
     else if (counts.hidden > 0)
-        (void)snprintf(r->why, READY_WHY_MAX, "%" PRIu64 " keys cannot be read: redlock(7) has the ACL of scan", counts.hidden);
+        (void)print_text(r->why, READY_WHY_MAX, "%" PRIu64 " keys cannot be read: redlock(7) has the ACL of scan", counts.hidden);
     else if (counts.scanned < r->survey->count) return tell_unscanned(r, &counts);
     else return READY_YES;
     r->is_of_locks = few > 0;
@@ -101,7 +102,7 @@ enum ready ready_wait(struct session *session, const struct judge_limits *limits
                            .until = redlock_now_us() + (uint64_t)wait_ms * 1000 };
     enum ready ready;
 
-    (void)snprintf(why, READY_WHY_MAX, "the nodes were not all asked");
+    (void)print_text(why, READY_WHY_MAX, "the nodes were not all asked");
     for (;;) {
         ready = are_nodes_ready(&r) ? look_for_locks(&r) : READY_NOT_YET;
         if (ready != READY_NOT_YET || readiness_must_end(&r)) return ready;

@@ -10,6 +10,7 @@
 
 #include "../redlock/descriptors.h"
 #include "../redlock/output.h"
+#include "../redlock/print.h"
 #include "../redlock/replace.h"
 #include "../redlock/text.h"
 #include "checks.h"
@@ -56,7 +57,7 @@ static void note_restarts(struct exporter *e)
         struct past *past = &e->past[k];
         if (!node->has[FACT_RUN_ID]) continue;
         past->restarts += past->run_id[0] != '\0' && strcmp(past->run_id, node->told[FACT_RUN_ID]) != 0;
-        (void)snprintf(past->run_id, sizeof past->run_id, "%s", node->told[FACT_RUN_ID]);
+        (void)print_text(past->run_id, sizeof past->run_id, "%s", node->told[FACT_RUN_ID]);
     }
 }
 

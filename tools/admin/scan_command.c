@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../redlock/exits.h"
+#include "../redlock/print.h"
 #include "../redlock/report.h"
 #include "../redlock/text.h"
 #include "admin.h"
@@ -41,10 +42,10 @@ static uint64_t number_at(const struct scan_counts *counts, size_t offset)
 static void print_counts(const struct show *show)
 {
     for (unsigned class = 0; class < SCAN_CLASS_COUNT; class++)
-        (void)printf("%s %" PRIu64 "\n", scan_label((enum scan_class)class), show->counts.classes[class]);
+        (void)print("%s %" PRIu64 "\n", scan_label((enum scan_class)class), show->counts.classes[class]);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        (void)printf("%s %" PRIu64 "\n", numbers[i].label, number_at(&show->counts, numbers[i].offset));
-    (void)printf("nodes %u\nscanned %u\n", show->counts.nodes, show->counts.scanned);
+        (void)print("%s %" PRIu64 "\n", numbers[i].label, number_at(&show->counts, numbers[i].offset));
+    (void)print("nodes %u\nscanned %u\n", show->counts.nodes, show->counts.scanned);
 }
 
 static const char no_answer[] = "no answer in time, so it was not gone through";
@@ -57,22 +58,22 @@ static bool has_been_scanned(const struct show *show, unsigned k)
 static void json_summary(struct show *show, enum redlock_status status)
 {
     output_json_begin(stdout, &show->settings->output, NULL, status, NULL);
-    (void)fputs("\"counts\":{", stdout);
+    (void)print("\"counts\":{");
     for (unsigned class = 0; class < SCAN_CLASS_COUNT; class++)
-        (void)printf("%s\"%s\":%" PRIu64, class > 0 ? "," : "", scan_label((enum scan_class)class), show->counts.classes[class]);
-    (void)fputs("}", stdout);
+        (void)print("%s\"%s\":%" PRIu64, class > 0 ? "," : "", scan_label((enum scan_class)class), show->counts.classes[class]);
+    (void)print("}");
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        (void)printf(",\"%s\":%" PRIu64, numbers[i].label, number_at(&show->counts, numbers[i].offset));
-    (void)printf(",\"found\":%" PRIu64 ",\"removed\":%" PRIu64 ",\"may_repeat\":%s,\"quorum\":%u,\"nodes\":[", show->told,
-                 show->removed, show->counts.may_repeat ? "true" : "false", redlock_quorum(show->count));
+        (void)print(",\"%s\":%" PRIu64, numbers[i].label, number_at(&show->counts, numbers[i].offset));
+    (void)print(",\"found\":%" PRIu64 ",\"removed\":%" PRIu64 ",\"may_repeat\":%s,\"quorum\":%u,\"nodes\":[", show->told,
+                show->removed, show->counts.may_repeat ? "true" : "false", redlock_quorum(show->count));
     for (unsigned k = 0; k < show->count; k++) {
         const struct session_note *note = &show->session->notes[k];
-        (void)printf("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
+        (void)print("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
         json_text(stdout, redlock_node_address(&show->session->client, k));
-        (void)printf(",\"scanned\":%s,\"trouble\":", has_been_scanned(show, k) ? "true" : "false");
-        if (has_been_scanned(show, k)) (void)fputs("null", stdout);
+        (void)print(",\"scanned\":%s,\"trouble\":", has_been_scanned(show, k) ? "true" : "false");
+        if (has_been_scanned(show, k)) (void)print("null");
         else                           json_text(stdout, note->trouble == REDLOCK_TROUBLE_NONE ? no_answer : note->text);
-        (void)putchar('}');
+        (void)print("}");
     }
     (void)puts("]}");
 }
@@ -83,20 +84,20 @@ static void print_summary(struct show *show)
     const struct scan_counts *counts = &show->counts;
     bool is_first = true;
 
-    (void)printf("%u of %u nodes, %" PRIu64 " names:", counts->scanned, counts->nodes, counts->names);
+    (void)print("%u of %u nodes, %" PRIu64 " names:", counts->scanned, counts->nodes, counts->names);
     for (unsigned class = 0; class < SCAN_CLASS_COUNT; class++) {
         if (counts->classes[class] == 0) continue;
-        (void)printf("%s %" PRIu64 " %s", is_first ? "" : ",", counts->classes[class], scan_label((enum scan_class)class));
+        (void)print("%s %" PRIu64 " %s", is_first ? "" : ",", counts->classes[class], scan_label((enum scan_class)class));
         is_first = false;
     }
-    (void)printf("%s\n", is_first ? " no locks" : "");
+    (void)print("%s\n", is_first ? " no locks" : "");
     if (counts->beside > 0)
-        (void)printf("%" PRIu64 " keys beside locks, %" PRIu64 " counters of tickets, %" PRIu64 " of which without a lock\n",
-                     counts->beside, counts->tickets, counts->orphans);
-    if (show->removed > 0)   (void)printf("%" PRIu64 " removed\n", show->removed);
-    if (show->removable > 0) (void)printf("%" PRIu64 " can be removed: --fix\n", show->removable);
+        (void)print("%" PRIu64 " keys beside locks, %" PRIu64 " counters of tickets, %" PRIu64 " of which without a lock\n",
+                    counts->beside, counts->tickets, counts->orphans);
+    if (show->removed > 0)   (void)print("%" PRIu64 " removed\n", show->removed);
+    if (show->removable > 0) (void)print("%" PRIu64 " can be removed: --fix\n", show->removable);
     if (show->endless > 0)
-        (void)printf("%" PRIu64 " without a TTL can be removed, if their owners are gone: --fix --no-ttl\n", show->endless);
+        (void)print("%" PRIu64 " without a TTL can be removed, if their owners are gone: --fix --no-ttl\n", show->endless);
 }
 
 /* A node that was gone through has nothing to be told of, unless it refused to remove what it should. */

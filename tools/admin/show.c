@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../redlock/output.h"
+#include "../redlock/print.h"
 #include "../redlock/text.h"
 #include "removal.h"
 
@@ -34,8 +35,8 @@ bool show_progress(void *context, const struct scan_counts *so_far)
     if (!show->shows_progress || now - show->shown_at < SHOWN_EVERY_US) return true;
     show->shown_at = now;
     show->has_progress = true;
-    (void)fprintf(stderr, "\r\033[Knode %u of %u, %" PRIu64 " names, %" PRIu64 " a second, %" PRIu64 " to look at again", node,
-                  so_far->nodes, so_far->names, so_far->names * 1000000 / (now - show->began_at + 1), so_far->kept);
+    (void)print_to(stderr, "\r\033[Knode %u of %u, %" PRIu64 " names, %" PRIu64 " a second, %" PRIu64 " to look at again", node,
+                   so_far->nodes, so_far->names, so_far->names * 1000000 / (now - show->began_at + 1), so_far->kept);
     (void)fflush(stderr);
     return true;
 }
@@ -58,8 +59,8 @@ static void print_ttl(int64_t ttl_ms)
 {
     char duration[TEXT_DURATION_MAX];
 
-    if (ttl_ms < 0) (void)fputs(", no TTL", stdout);
-    else            (void)printf(", %s left", text_duration(duration, (uint64_t)ttl_ms));
+    if (ttl_ms < 0) (void)print(", no TTL");
+    else            (void)print(", %s left", text_duration(duration, (uint64_t)ttl_ms));
 }
 
 static void print_sight(const struct scan_sight *sight)
@@ -67,14 +68,14 @@ static void print_sight(const struct scan_sight *sight)
     char text[VALUE_TEXT];
 
     switch (sight->type) {
-    case SIGHT_UNKNOWN:   (void)fputs("unknown", stdout); return;
-    case SIGHT_FORGOTTEN: (void)fputs("nothing, but it has restarted", stdout); return;
-    case SIGHT_ABSENT:    (void)fputs("nothing", stdout); return;
+    case SIGHT_UNKNOWN:   (void)print("unknown"); return;
+    case SIGHT_FORGOTTEN: (void)print("nothing, but it has restarted"); return;
+    case SIGHT_ABSENT:    (void)print("nothing"); return;
     case SIGHT_STRING:    (void)fputs(value_text(sight, text), stdout); break;
-    case SIGHT_SHARED:    (void)printf("shared by %" PRIu32, sight->readers); break;
-    case SIGHT_REDISSON:  (void)fputs("a lock of Redisson's", stdout); break;
-    case SIGHT_QUEUE:     (void)printf("%" PRIu32 " queued, the first is %s", sight->queued, value_text(sight, text)); break;
-    case SIGHT_OTHER:     (void)fputs("a key of another type", stdout); break;
+    case SIGHT_SHARED:    (void)print("shared by %" PRIu32, sight->readers); break;
+    case SIGHT_REDISSON:  (void)print("a lock of Redisson's"); break;
+    case SIGHT_QUEUE:     (void)print("%" PRIu32 " queued, the first is %s", sight->queued, value_text(sight, text)); break;
+    case SIGHT_OTHER:     (void)print("a key of another type"); break;
     }
     print_ttl(sight->ttl_ms);
 }
@@ -82,9 +83,9 @@ static void print_sight(const struct scan_sight *sight)
 static void print_nodes(struct show *show, const struct scan_finding *finding)
 {
     for (unsigned k = 0; k < show->count; k++) {
-        (void)printf("  node %u (%s): ", k, redlock_node_address(&show->session->client, k));
+        (void)print("  node %u (%s): ", k, redlock_node_address(&show->session->client, k));
         print_sight(&finding->sights[k]);
-        (void)putchar('\n');
+        (void)print("\n");
     }
 }
 
@@ -108,7 +109,7 @@ static void print_name(const struct scan_finding *finding)
     char name[NAME_TEXT];
 
     (void)fputs(text_printable(name, sizeof name, finding->name, finding->name_size), stdout);
-    if (permit > 0) (void)printf(" (or permit %u of %s)", permit, text_printable(name, sizeof name, finding->name, stem_size));
+    if (permit > 0) (void)print(" (or permit %u of %s)", permit, text_printable(name, sizeof name, finding->name, stem_size));
 }
 
 enum { WORDS_MAX = 600 };      /* Of all classes. */
@@ -121,8 +122,8 @@ static const char *describe(uint32_t classes, char text[WORDS_MAX])
     text[0] = '\0';
     for (unsigned class = 0; class < SCAN_CLASS_COUNT && used < WORDS_MAX; class++)
         if (classes >> class & 1)
-            used += (size_t)snprintf(text + used, WORDS_MAX - used, "%s%s", used > 0 ? "; " : "",
-                                     scan_words((enum scan_class)class));
+            used += (size_t)print_text(text + used, WORDS_MAX - used, "%s%s", used > 0 ? "; " : "",
+                                       scan_words((enum scan_class)class));
     return text;
 }
 
@@ -133,14 +134,14 @@ static void print_finding(struct show *show, const struct scan_finding *finding)
     char text[VALUE_TEXT], words[WORDS_MAX], duration[TEXT_DURATION_MAX];
 
     print_name(finding);
-    (void)printf(": %s", describe(j->classes, words));
+    (void)print(": %s", describe(j->classes, words));
     if (j->agreeing > 0) {
         const struct scan_sight *best = &finding->sights[j->best];
-        (void)printf(": %s on %u of %u nodes", value_text(best, text), j->agreeing, show->count);
-        if (j->has_end) (void)printf(", for another %s", text_duration(duration, j->ends_in_ms));
-        if (best->queued > 0) (void)printf(", %" PRIu32 " queued", best->queued);
+        (void)print(": %s on %u of %u nodes", value_text(best, text), j->agreeing, show->count);
+        if (j->has_end) (void)print(", for another %s", text_duration(duration, j->ends_in_ms));
+        if (best->queued > 0) (void)print(", %" PRIu32 " queued", best->queued);
     }
-    (void)putchar('\n');
+    (void)print("\n");
     if (scan_level_of(scan_gravest(j->classes)) == SCAN_NEEDED || show->settings->output.verbose) print_nodes(show, finding);
 }
 
@@ -156,29 +157,29 @@ static const char *const severity_names[] = { [SCAN_COUNTED] = "none", [SCAN_TOL
 
 static void json_ttl(bool has_ttl, uint64_t ttl_ms)
 {
-    if (has_ttl) (void)printf(",\"ttl_ms\":%" PRIu64, ttl_ms);
-    else         (void)fputs(",\"ttl_ms\":null", stdout);
+    if (has_ttl) (void)print(",\"ttl_ms\":%" PRIu64, ttl_ms);
+    else         (void)print(",\"ttl_ms\":null");
 }
 
 static void json_value(const struct scan_sight *sight)
 {
-    (void)fputs(",\"value\":", stdout);
+    (void)print(",\"value\":");
     if (sight->type == SIGHT_STRING || sight->type == SIGHT_QUEUE) json_string(stdout, sight->value, shown_size(sight));
-    else                                                           (void)fputs("null", stdout);
+    else                                                           (void)print("null");
 }
 
 static void json_sight(struct show *show, const struct scan_sight *sight, unsigned k)
 {
-    (void)printf("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
+    (void)print("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
     json_text(stdout, redlock_node_address(&show->session->client, k));
-    (void)printf(",\"state\":\"%s\"", type_names[sight->type]);
+    (void)print(",\"state\":\"%s\"", type_names[sight->type]);
     if (sight->type > SIGHT_ABSENT) {
         json_value(sight);
         json_ttl(sight->ttl_ms >= 0, (uint64_t)sight->ttl_ms);
     }
-    if (sight->type == SIGHT_SHARED) (void)printf(",\"readers\":%" PRIu32, sight->readers);
-    if (sight->queued > 0) (void)printf(",\"queued\":%" PRIu32, sight->queued);
-    (void)putchar('}');
+    if (sight->type == SIGHT_SHARED) (void)print(",\"readers\":%" PRIu32, sight->readers);
+    if (sight->queued > 0) (void)print(",\"queued\":%" PRIu32, sight->queued);
+    (void)print("}");
 }
 
 static void json_finding(struct show *show, const struct scan_finding *finding, int removed)
@@ -188,20 +189,20 @@ static void json_finding(struct show *show, const struct scan_finding *finding, 
     bool is_first = true;
 
     output_json_begin_bytes(stdout, &show->settings->output, finding->name, finding->name_size, describe(j->classes, words));
-    (void)printf("\"class\":\"%s\",\"severity\":\"%s\",\"classes\":[", scan_label(scan_gravest(j->classes)),
-                 severity_names[scan_level_of(scan_gravest(j->classes))]);
+    (void)print("\"class\":\"%s\",\"severity\":\"%s\",\"classes\":[", scan_label(scan_gravest(j->classes)),
+                severity_names[scan_level_of(scan_gravest(j->classes))]);
     for (unsigned class = 0; class < SCAN_CLASS_COUNT; class++) {
         if (!(j->classes >> class & 1)) continue;
-        (void)printf("%s\"%s\"", is_first ? "" : ",", scan_label((enum scan_class)class));
+        (void)print("%s\"%s\"", is_first ? "" : ",", scan_label((enum scan_class)class));
         is_first = false;
     }
-    (void)printf("],\"agreeing\":%u,\"quorum\":%u", j->agreeing, redlock_quorum(show->count));
+    (void)print("],\"agreeing\":%u,\"quorum\":%u", j->agreeing, redlock_quorum(show->count));
     if (j->agreeing > 0) {
         json_value(&finding->sights[j->best]);
         json_ttl(j->has_end, j->ends_in_ms);
     }
-    if (removed >= 0) (void)printf(",\"removed\":%d", removed);
-    (void)fputs(",\"nodes\":[", stdout);
+    if (removed >= 0) (void)print(",\"removed\":%d", removed);
+    (void)print(",\"nodes\":[");
     for (unsigned k = 0; k < show->count; k++) json_sight(show, &finding->sights[k], k);
     (void)puts("]}");
 }
@@ -229,8 +230,8 @@ static bool is_confirmed(struct show *show, const struct scan_finding *finding, 
     char text[VALUE_TEXT], name[NAME_TEXT];
 
     if (show->wishes->yes) return true;
-    (void)fprintf(stderr, "%s: remove %s, which has no TTL and whose owner may live? [y/N] ",
-                  text_printable(name, sizeof name, finding->name, finding->name_size), value_text(sight, text));
+    (void)print_to(stderr, "%s: remove %s, which has no TTL and whose owner may live? [y/N] ",
+                   text_printable(name, sizeof name, finding->name, finding->name_size), value_text(sight, text));
     (void)fflush(stderr);
     session->watched = STDIN_FILENO;
     while (poll(&terminal, 1, 0) == 0 && !session->fault && !session_must_end(session)) session_wait(session, REDLOCK_NEVER);
@@ -285,7 +286,7 @@ void show_found(void *context, const struct scan_finding *finding)
     removed = fix(show, finding);
     take_account(show, finding->judgement, removed);
     if (show->settings->output.json) json_finding(show, finding, removed);
-    else if (removed >= 0)    (void)printf("  removed from %d of %u nodes\n", removed, show->count);
+    else if (removed >= 0)    (void)print("  removed from %d of %u nodes\n", removed, show->count);
     (void)fflush(stdout);
 }
 

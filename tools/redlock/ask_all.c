@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "print.h"
 #include "text.h"
 
 void ask_all_bytes(struct ask_all *all, const void *bytes, size_t size)
@@ -119,5 +120,5 @@ void item_note_refusal(const struct redlock_item *item, struct session_note *not
     note->trouble = is_forbidden ? REDLOCK_TROUBLE_NOPERM
                   : begins_with(item, "WRONGTYPE ") ? REDLOCK_TROUBLE_WRONGTYPE : REDLOCK_TROUBLE_OTHER_ERROR;
     (void)text_printable(words, sizeof words, item->bytes, item->size);
-    (void)snprintf(note->text, sizeof note->text, "%s%s", is_forbidden ? needs : "", words);
+    (void)print_text(note->text, sizeof note->text, "%s%s", is_forbidden ? needs : "", words);
 }

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "print.h"
+
 /* FNV-1a. It tells mistakes, not forgeries. */
 static uint32_t hash_bytes(uint32_t hash, const uint8_t *bytes, size_t size)
 {
@@ -30,7 +32,7 @@ struct fingerprint fingerprint_take(struct redlock_client *client)
         if (id) insert(ids, fingerprint.known++, id);
     }
     for (unsigned i = 0; i < fingerprint.known; i++) hash = hash_bytes(hash, ids[i], REDLOCK_RUN_ID_SIZE);
-    (void)snprintf(fingerprint.text, sizeof fingerprint.text, "%08" PRIx32, hash);
+    (void)print_text(fingerprint.text, sizeof fingerprint.text, "%08" PRIx32, hash);
     return fingerprint;
 }
 
@@ -38,8 +40,8 @@ const char *fingerprint_describe(const struct fingerprint *fingerprint, char tex
 {
     bool is_whole = fingerprint->known == fingerprint->count;
 
-    (void)snprintf(text, FINGERPRINT_WORDS_MAX, "fingerprint of the nodes: %s (%u of %u%s)",
-                   fingerprint->known > 0 ? fingerprint->text : "none", fingerprint->known, fingerprint->count,
-                   is_whole ? "" : "; the others have not said who they are");
+    (void)print_text(text, FINGERPRINT_WORDS_MAX, "fingerprint of the nodes: %s (%u of %u%s)",
+                     fingerprint->known > 0 ? fingerprint->text : "none", fingerprint->known, fingerprint->count,
+                     is_whole ? "" : "; the others have not said who they are");
     return text;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "print.h"
 #include "tls.h"
 
 enum { HELP_COLUMN = 26 };      /* Where the explanations begin. */
@@ -13,7 +14,7 @@ static const char nodes_help[] =
 
 void help_print_version(const struct program *program)
 {
-    (void)printf("%s " REDLOCK_VERSION "%s\n", program->name, tls_version());
+    (void)print("%s " REDLOCK_VERSION "%s\n", program->name, tls_version());
 }
 
 void help_print(const struct program *program)
@@ -26,17 +27,17 @@ static void print_row(const struct option_row *row)
 {
     char letter[] = { '-', (char)row->letter, ',', '\0' };
     bool is_optional = row->argument && row->argument[0] == '[';
-    int used = printf("  %3s --%s%s%s", row->letter < 256 ? letter : "", row->name,
-                      is_optional ? "[=" : row->argument ? "=" : "", row->argument ? row->argument + is_optional : "");
+    int used = print("  %3s --%s%s%s", row->letter < 256 ? letter : "", row->name,
+                     is_optional ? "[=" : row->argument ? "=" : "", row->argument ? row->argument + is_optional : "");
     const char *line = row->help;
 
     if (used >= HELP_COLUMN) {
-        (void)putchar('\n');
+        (void)print("\n");
         used = 0;
     }
     while (line) {
         const char *end = strchr(line, '\n');
-        (void)printf("%*s%.*s\n", HELP_COLUMN - used, "", end ? (int)(end - line) : (int)strlen(line), line);
+        (void)print("%*s%.*s\n", HELP_COLUMN - used, "", end ? (int)(end - line) : (int)strlen(line), line);
         line = end ? end + 1 : NULL;
         used = 0;
     }
@@ -46,9 +47,9 @@ void help_print_command(const struct program *program, enum command command)
 {
     const struct command_row *words = &program->commands[command - program->first];
 
-    (void)printf("Usage: %s\n%s\n\n", words->usage, words->purpose);
+    (void)print("Usage: %s\n%s\n\n", words->usage, words->purpose);
     for (const struct option_row *row = program->options; row->name; row++) {
         if (row->help && (row->commands & 1u << command)) print_row(row);
     }
-    (void)printf("\n%s\n%s", nodes_help, words->exits);
+    (void)print("\n%s\n%s", nodes_help, words->exits);
 }

@@ -12,6 +12,7 @@
 #include "ask_all.h"
 #include "commands.h"
 #include "exits.h"
+#include "print.h"
 #include "proclaim.h"
 #include "report.h"
 #include "text.h"
@@ -42,7 +43,8 @@ static void hear(struct leader *leader, const struct redlock_item *item)
 
     if (item->type != REDLOCK_ITEM_BULK || !read_proclamation(item, &epoch, &name) || epoch <= leader->epoch) return;
     leader->epoch = epoch;
-    (void)snprintf(leader->name, sizeof leader->name, "%.*s", (int)(item->size - (size_t)(name - (const char *)item->bytes)), name);
+    (void)print_text(leader->name, sizeof leader->name, "%.*s", (int)(item->size - (size_t)(name - (const char *)item->bytes)),
+                     name);
 }
 
 static void find_leader(struct leader *leader, struct session *session)
@@ -52,7 +54,7 @@ static void find_leader(struct leader *leader, struct session *session)
     char key[REDLOCK_RESOURCE_MAX + sizeof REDLOCK_LEADER_SUFFIX];
     uint64_t timeout_us = (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
 
-    (void)snprintf(key, sizeof key, "%s%s", session->settings->names[0], REDLOCK_LEADER_SUFFIX);
+    (void)print_text(key, sizeof key, "%s%s", session->settings->names[0], REDLOCK_LEADER_SUFFIX);
     ask_all_argument(&all, "GET");
     ask_all_argument(&all, key);
     session_connect(session);
@@ -78,13 +80,13 @@ static void print_json(const struct leader *leader, struct session *session, enu
     if (session->signal)              status = REDLOCK_CANCELLED;
     else if (status == REDLOCK_TAKEN) status = REDLOCK_OK;
     output_json_begin(stdout, &session->settings->output, NULL, status, NULL);
-    (void)printf("\"verdict\":\"%s\",\"answers\":%u,\"epoch\":", leader->answers < quorum ? "no quorum"
-                 : leader->epoch > 0 ? "led" : "none", leader->answers);
-    if (leader->epoch > 0) (void)printf("%" PRIu64 ",\"leader\":", leader->epoch);
-    else                   (void)fputs("null,\"leader\":", stdout);
+    (void)print("\"verdict\":\"%s\",\"answers\":%u,\"epoch\":", leader->answers < quorum ? "no quorum"
+                : leader->epoch > 0 ? "led" : "none", leader->answers);
+    if (leader->epoch > 0) (void)print("%" PRIu64 ",\"leader\":", leader->epoch);
+    else                   (void)print("null,\"leader\":");
     if (leader->epoch > 0) json_text(stdout, leader->name);
-    else                   (void)fputs("null", stdout);
-    (void)fputc(',', stdout);
+    else                   (void)print("null");
+    (void)print(",");
     report_json_end(stdout, session);
 }
 
@@ -110,7 +112,7 @@ int leader_command(struct session *session, struct settings *settings)
         print_json(&leader, session, status);
     } else if (status == REDLOCK_OK) {
         (void)text_printable(text, sizeof text, leader.name, strlen(leader.name));
-        (void)printf("%" PRIu64 " %s\n", leader.epoch, text);
+        (void)print("%" PRIu64 " %s\n", leader.epoch, text);
     } else if (status == REDLOCK_NO_QUORUM && !session->signal) {
         say("%s: no quorum: %u of %u nodes can tell, %u are needed", settings->output.resource, leader.answers, count,
             redlock_quorum(count));

@@ -11,6 +11,7 @@
 #include "exits.h"
 #include "log.h"
 #include "notify.h"
+#include "print.h"
 #include "process.h"
 #include "publish.h"
 #include "report.h"
@@ -41,7 +42,7 @@ const char *kind_text(const struct session *session, char text[KIND_TEXT_MAX])
     if (session->settings->redisson)       return "/j";
     if (session->settings->fair)           return "/f";
     text[0] = '\0';
-    if (slot > 0) (void)snprintf(text, KIND_TEXT_MAX, "/%u", (unsigned)(uint16_t)slot);
+    if (slot > 0) (void)print_text(text, KIND_TEXT_MAX, "/%u", (unsigned)(uint16_t)slot);
     return text;
 }
 
@@ -224,9 +225,9 @@ enum redlock_status leave_lock(struct session *session, uint64_t until_us)
 /* It may be another program's: extend and release get it with the token. */
 static void json_holder(const char *holder)
 {
-    (void)fputs("\"holder\":", stdout);
+    (void)print("\"holder\":");
     json_text(stdout, holder);
-    (void)putchar(',');
+    (void)print(",");
 }
 
 /* With members that only a lock has that is held. */
@@ -238,13 +239,13 @@ static void print_json(struct session *session, enum redlock_status status)
     redlock_token(&session->lock, token);
     output_json_begin(stdout, &session->settings->output, NULL, status, NULL);
     if (status == REDLOCK_OK) {
-        (void)printf("\"token\":\"%s%s\",", token, kind_text(session, kind));
+        (void)print("\"token\":\"%s%s\",", token, kind_text(session, kind));
         if (holder) json_holder(holder);
-        if (redlock_slot(&session->lock) > 0) (void)printf("\"slot\":%u,", redlock_slot(&session->lock));
-        if (all_are_shared(session->settings)) (void)fputs("\"shared\":true,", stdout);
-        if (redlock_ticket(&session->lock) > 0) (void)printf("\"ticket\":%" PRIu64 ",", redlock_ticket(&session->lock));
-        (void)printf("\"valid_ms\":%u,\"confirmed\":%u,", (unsigned)redlock_valid_ms(&session->lock),
-                     redlock_confirmed(&session->lock));
+        if (redlock_slot(&session->lock) > 0) (void)print("\"slot\":%u,", redlock_slot(&session->lock));
+        if (all_are_shared(session->settings)) (void)print("\"shared\":true,");
+        if (redlock_ticket(&session->lock) > 0) (void)print("\"ticket\":%" PRIu64 ",", redlock_ticket(&session->lock));
+        (void)print("\"valid_ms\":%u,\"confirmed\":%u,", (unsigned)redlock_valid_ms(&session->lock),
+                    redlock_confirmed(&session->lock));
     }
     report_json_end(stdout, session);
 }
@@ -259,9 +260,9 @@ static void print_token(const struct session *session)
     char kind[KIND_TEXT_MAX];
 
     redlock_token(&session->lock, token);
-    (void)printf("%s%s", token, kind_text(session, kind));
-    if (redlock_ticket(&session->lock) > 0) (void)printf(":%" PRIu64, redlock_ticket(&session->lock));
-    (void)printf("%s%s\n", holder ? " " : "", holder ? holder : "");
+    (void)print("%s%s", token, kind_text(session, kind));
+    if (redlock_ticket(&session->lock) > 0) (void)print(":%" PRIu64, redlock_ticket(&session->lock));
+    (void)print("%s%s\n", holder ? " " : "", holder ? holder : "");
 }
 
 static enum redlock_status give_back(struct session *session, enum redlock_status why)

@@ -18,6 +18,7 @@
 #endif
 
 #include "outbox.h"
+#include "print.h"
 #include "report.h"
 #include "text.h"
 
@@ -39,7 +40,7 @@ static int open_syslog(const char *path)
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
 
-    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    (void)print_text(address.sun_path, sizeof address.sun_path, "%s", path);
     if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
     error = errno;
     (void)close(fd);
@@ -89,8 +90,8 @@ static bool write_line(const struct output *output, char *line, size_t size, siz
 
     if (fd < 0) return false;
     if (dropped > 0)
-        parts[1].iov_len = (size_t)snprintf(told, sizeof told, output->log == LOG_JSON ? "\"dropped\":%u," : "dropped=%u ",
-                                            (unsigned)dropped);
+        parts[1].iov_len = (size_t)print_text(told, sizeof told, output->log == LOG_JSON ? "\"dropped\":%u," : "dropped=%u ",
+                                              (unsigned)dropped);
     size += parts[1].iov_len;
     errno = EAGAIN;
     if (has_room(fd, size)) written = writev(fd, parts, 3);
@@ -131,7 +132,7 @@ static struct line begin_line(const struct output *output)
 
 static void put_name(const struct line *line, const char *name)
 {
-    (void)fprintf(line->file, line->is_json ? "\"%s\":" : "%s=", name);
+    (void)print_to(line->file, line->is_json ? "\"%s\":" : "%s=", name);
 }
 
 static void put_end(const struct line *line)
@@ -150,7 +151,7 @@ static void put_text(const struct line *line, const char *name, const char *text
 static void put_number(const struct line *line, const char *name, uint64_t number)
 {
     put_name(line, name);
-    (void)fprintf(line->file, "%" PRIu64, number);
+    (void)print_to(line->file, "%" PRIu64, number);
     put_end(line);
 }
 
@@ -161,9 +162,9 @@ static void put_syslog_head(const struct line *line, enum log_transition what)
     const char *now = text_time(time, redlock_wall_us());       /* Of "2026-11-22T11:02:03.456Z". */
     size_t month = (size_t)(now[5] - '0') * 10 + (size_t)(now[6] - '0');
 
-    (void)fprintf(line->file, "<%d>%.3s %c%c %.8s redlock[%ld]: ", SYSLOG_USER | (transitions[what][0] - '0'),
-                  &"JanFebMarAprMayJunJulAugSepOctNovDec"[3 * (month - 1)], now[8] == '0' ? ' ' : now[8], now[9], now + 11,
-                  (long)getpid());
+    (void)print_to(line->file, "<%d>%.3s %c%c %.8s redlock[%ld]: ", SYSLOG_USER | (transitions[what][0] - '0'),
+                   &"JanFebMarAprMayJunJulAugSepOctNovDec"[3 * (month - 1)], now[8] == '0' ? ' ' : now[8], now[9], now + 11,
+                   (long)getpid());
 }
 
 /* Syslog says itself when, where and by which process. */
@@ -215,7 +216,7 @@ static void put_line(const struct line *line, struct session *session, enum log_
         report_json_end(line->file, session);
     } else {
         put_number(line, "quorum", redlock_quorum(redlock_node_count(client)));
-        (void)fprintf(line->file, "nodes=%u\n", redlock_node_count(client));
+        (void)print_to(line->file, "nodes=%u\n", redlock_node_count(client));
     }
     (void)outbox_send(OUTLET_LOG, (uint32_t)at);
 }

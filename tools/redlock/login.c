@@ -14,7 +14,7 @@
 
 void login_hide(char *word)
 {
-    char *begin = strstr(word, "://"), *end = strrchr(word, '@');
+    char *begin = text_find(word, "://"), *end = strrchr(word, '@');
 
     if (begin && end && end > begin + 3) memset(begin + 3, '*', (size_t)(end - begin - 3));
 }

@@ -15,6 +15,7 @@
 #include "labels.h"
 #include "outbox.h"
 #include "output.h"
+#include "print.h"
 #include "replace.h"
 #include "text.h"
 
@@ -87,7 +88,7 @@ static void meter_deliver(const char *text, size_t size, uint32_t mark, uint32_t
 /* Of the line "NAME{LABELS} NUMBER", if there is one. */
 static uint64_t gauge_in(const char *text, const char *name, uint64_t otherwise)
 {
-    const char *line = strstr(text, name), *end = line ? strstr(line, "} ") : NULL;
+    const char *line = text_find(text, name), *end = line ? text_find(line, "} ") : NULL;
 
     return end ? strtoull(end + 2, NULL, 10) : otherwise;
 }
@@ -107,19 +108,19 @@ static void remember(void)
 /* What the format has escapes for; that it is UTF-8 the library has seen. */
 static void put_label(FILE *file, const char *before, const struct redlock_label *label)
 {
-    (void)fprintf(file, "%s%s=\"", before, label->name);
+    (void)print_to(file, "%s%s=\"", before, label->name);
     for (const char *c = label->value; *c; c++)
         if (*c == '\n')                    (void)fputs("\\n", file);
-        else if (*c == '"' || *c == '\\') (void)fprintf(file, "\\%c", *c);
+        else if (*c == '"' || *c == '\\') (void)print_to(file, "\\%c", *c);
         else                              (void)fputc(*c, file);
     (void)fputc('"', file);
 }
 
 static void put_gauge(FILE *file, const char *name, const char *help, uint64_t value)
 {
-    (void)fprintf(file, "# HELP %s %s\n# TYPE %s gauge\n%s", name, help, name, name);
+    (void)print_to(file, "# HELP %s %s\n# TYPE %s gauge\n%s", name, help, name, name);
     for (unsigned i = 0; i < meter.label_count; i++) put_label(file, i == 0 ? "{" : ",", &meter.labels[i]);
-    (void)fprintf(file, "} %" PRIu64 "\n", value);
+    (void)print_to(file, "} %" PRIu64 "\n", value);
 }
 
 static bool send_runs(uint32_t marks)

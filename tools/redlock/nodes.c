@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "login.h"
+#include "print.h"
 
 static bool is_blank(char c)
 {
@@ -96,10 +97,10 @@ const char *nodes_describe(const struct settings *settings, enum redlock_status 
     const struct node_origin *origin = is_counted ? &settings->origins[mistake->node] : NULL;
 
     if (origin && origin->file)
-        (void)snprintf(text, size, "%s:%u: %s", origin->file, origin->line, mistake->text);
+        (void)print_text(text, size, "%s:%u: %s", origin->file, origin->line, mistake->text);
     else if (status == REDLOCK_BAD_ADDRESS)
-        (void)snprintf(text, size, "node %u of the list, byte %zu: %s", mistake->node, mistake->at, mistake->text);
+        (void)print_text(text, size, "node %u of the list, byte %zu: %s", mistake->node, mistake->at, mistake->text);
     else
-        (void)snprintf(text, size, "node %u of the list: %s", mistake->node, mistake->text);
+        (void)print_text(text, size, "node %u of the list: %s", mistake->node, mistake->text);
     return text;
 }

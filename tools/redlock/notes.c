@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "print.h"
 #include "settings.h"
 #include "text.h"
 
@@ -21,10 +22,11 @@ static void describe_ahead(struct session_note *note, uint32_t skew_ms)
 
     if (!colon) return;
     if (ahead_ms > (int64_t)skew_ms)
-        (void)snprintf(note->text, sizeof note->text, "our wall clock is %s ahead of its, so it gives no ticket",
-                       text_duration(duration, (uint64_t)ahead_ms));
+        (void)print_text(note->text, sizeof note->text, "our wall clock is %s ahead of its, so it gives no ticket",
+                         text_duration(duration, (uint64_t)ahead_ms));
     else
-        (void)snprintf(note->text, sizeof note->text, "the last ticket is too far ahead of its wall clock, so it gives no ticket");
+        (void)print_text(note->text, sizeof note->text,
+                         "the last ticket is too far ahead of its wall clock, so it gives no ticket");
 }
 
 static void note_trouble(struct session *session, unsigned k, enum redlock_trouble trouble, uint64_t now_us)

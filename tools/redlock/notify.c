@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "print.h"
 #include "text.h"
 
 /* "/run/x", or "@x" for a name in no file system, which begins with a NUL. Other kinds are not known here. */
@@ -41,7 +42,7 @@ void notify(const struct notifier *notifier, const char *state, const char *what
     char name[TEXT_MAX], text[TEXT_MAX + 128];
 
     if (notifier->size == 0) return;
-    (void)snprintf(text, sizeof text, "%s%sSTATUS=%s %s\n", state ? state : "", state ? "\n" : "", what,
-                   text_printable(name, sizeof name, resource, strlen(resource)));
+    (void)print_text(text, sizeof text, "%s%sSTATUS=%s %s\n", state ? state : "", state ? "\n" : "", what,
+                     text_printable(name, sizeof name, resource, strlen(resource)));
     send_text(notifier, text);
 }

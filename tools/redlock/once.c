@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "exit_status.h"
+#include "print.h"
 #include "report.h"
 #include "text.h"
 
@@ -17,7 +18,7 @@ void once_is_due(struct once *once, const struct settings *settings, const struc
     const char *holder = settings->options.holder ? settings->options.holder : holding->default_holder;
 
     once->holding = holding;
-    (void)snprintf(once->who, sizeof once->who, "%s", holder);
+    (void)print_text(once->who, sizeof once->who, "%s", holder);
     once->period = (struct redlock_period){
         .period_ms = settings->once_per_ms,
         .wall_us = redlock_wall_us(),
@@ -105,8 +106,8 @@ static const char *describe_seen(const struct once *once, char *text, size_t siz
 
     text[0] = '\0';
     if (who)
-        (void)snprintf(text, size, " (%s ago%s%s)", text_duration(duration, now_us > then_us ? (now_us - then_us) / 1000 : 0),
-                       who[0] ? ", by " : "", who);
+        (void)print_text(text, size, " (%s ago%s%s)", text_duration(duration, now_us > then_us ? (now_us - then_us) / 1000 : 0),
+                         who[0] ? ", by " : "", who);
     return text;
 }
 
@@ -177,7 +178,7 @@ static void json_vote(FILE *file, const struct once *once, struct session *sessi
     enum redlock_vote vote = redlock_mark_vote(&once->mark, k);
     char text[TROUBLE_TEXT_MAX];
 
-    (void)fprintf(file, "%s{\"node\":%u,\"vote\":\"%s\",\"trouble\":", k > 0 ? "," : "", k, report_vote_name(vote));
+    (void)print_to(file, "%s{\"node\":%u,\"vote\":\"%s\",\"trouble\":", k > 0 ? "," : "", k, report_vote_name(vote));
     if (vote == REDLOCK_VOTE_GRANTED) (void)fputs("null", file);
     else                              json_text(file, describe_vote(once, session, k, text));
     (void)fputc('}', file);
@@ -189,8 +190,8 @@ void once_json(FILE *file, const struct once *once, struct session *session)
     const char *who = redlock_mark_seen(&once->mark, &then_us);
 
     if (!once->has_asked) return;
-    (void)fprintf(file, "\"mark\":{\"status\":\"%s\",", status_name(once->status));
-    if (who) (void)fprintf(file, "\"at_ms\":%" PRIu64 ",\"by\":", then_us / 1000);
+    (void)print_to(file, "\"mark\":{\"status\":\"%s\",", status_name(once->status));
+    if (who) (void)print_to(file, "\"at_ms\":%" PRIu64 ",\"by\":", then_us / 1000);
     if (who) json_text(file, who);
     (void)fputs(who ? ",\"nodes\":[" : "\"nodes\":[", file);
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) json_vote(file, once, session, k);

@@ -13,6 +13,7 @@
 #include "nodes.h"
 #include "numbers.h"
 #include "output.h"
+#include "print.h"
 #include "replace.h"
 #include "tls.h"
 
@@ -354,7 +355,7 @@ void reading_refuse_command(const struct program *program, const char *word, con
     for (const struct command_row *row = program->commands; row->name; row++) {
         size_t used = strlen(list);
         near_try(&near, row->name);
-        (void)snprintf(list + used, sizeof list - used, "%s%s", row > program->commands ? ", " : "", row->name);
+        (void)print_text(list + used, sizeof list - used, "%s%s", row > program->commands ? ", " : "", row->name);
     }
     for (; others && *others; others++) near_try(&near, *others);
     if (near.right) refuse(NULL, "'%s' is none of %s: did you mean '%s'?", word, list, near.right);
@@ -424,8 +425,8 @@ static void join_resources(struct settings *settings)
 
     settings->output.resource = settings->name_count == 1 ? settings->names[0] : settings->resources;
     for (unsigned i = 0; i < settings->name_count && used < sizeof settings->resources; i++)
-        used += (size_t)snprintf(settings->resources + used, sizeof settings->resources - used, "%s%s", i > 0 ? ", " : "",
-                                 settings->names[i]);
+        used += (size_t)print_text(settings->resources + used, sizeof settings->resources - used, "%s%s", i > 0 ? ", " : "",
+                                   settings->names[i]);
 }
 
 static void read_nodes(struct reading *r)

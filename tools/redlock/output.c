@@ -7,6 +7,7 @@
 
 #include "exit_status.h"
 #include "outbox.h"
+#include "print.h"
 #include "text.h"
 
 enum { NOTE_MAX = 1024 };
@@ -29,7 +30,7 @@ void say(const char *format, ...)
 
     va_start(arguments, format);
     if (current && current->json) {
-        (void)vsnprintf(text, sizeof text, format, arguments);
+        (void)print_text_list(text, sizeof text, format, arguments);
         file = outbox_compose();
         output_json_head(file, current, NULL);
         (void)fputs("\"note\":", file);
@@ -82,8 +83,8 @@ static void json_resources(FILE *file, const struct output *output)
 
 static void json_command(FILE *file, const struct output *output)
 {
-    (void)fprintf(file, "{\"version\":%d,\"command\":", OUTPUT_JSON_VERSION);
-    if (output->command) (void)fprintf(file, "\"%s\",", output->command);
+    (void)print_to(file, "{\"version\":%d,\"command\":", OUTPUT_JSON_VERSION);
+    if (output->command) (void)print_to(file, "\"%s\",", output->command);
     else                 (void)fputs("null,", file);
 }
 
@@ -102,7 +103,7 @@ void output_json_head(FILE *file, const struct output *output, const char *resou
 static void json_outcome(FILE *file, const char *name, int code, const char *text)
 {
     assert(name && text);
-    (void)fprintf(file, "\"status\":\"%s\",\"code\":%d,\"text\":", name, code);
+    (void)print_to(file, "\"status\":\"%s\",\"code\":%d,\"text\":", name, code);
     json_text(file, text);
     (void)fputc(',', file);
 }
@@ -140,7 +141,7 @@ static void json_failure(const char *name, int code, const char *text)
 
     output_json_head(file, current, NULL);
     json_outcome(file, name, code, text);
-    if (current->runs) (void)fprintf(file, "\"exit\":%d,\"reason\":\"not acquired\",", EXIT_TROUBLE);
+    if (current->runs) (void)print_to(file, "\"exit\":%d,\"reason\":\"not acquired\",", EXIT_TROUBLE);
     (void)fputs("\"nodes\":[]}\n", file);
     output_json_end(current);
     if (file == stdout) (void)output_written("the result");
@@ -157,7 +158,7 @@ void output_system_failure(const char *what, int error)
 {
     char text[NOTE_MAX];
 
-    (void)snprintf(text, sizeof text, "cannot begin %s: %s", what, text_system_error(error));
+    (void)print_text(text, sizeof text, "cannot begin %s: %s", what, text_system_error(error));
     output_failure(REDLOCK_SYSTEM, text);
 }
 
@@ -174,12 +175,12 @@ void output_refuse(const char *command, const char *format, va_list arguments)
 
     assert(current);
     if (current->json) {
-        (void)vsnprintf(text, sizeof text, format, arguments);
+        (void)print_text_list(text, sizeof text, format, arguments);
         output_mistake(text);
     } else {
         text_say(format, arguments);
-        (void)fprintf(stderr, "Try '%s %s%s--help' for more information.\n", current->program, command ? command : "",
-                      command ? " " : "");
+        (void)print_to(stderr, "Try '%s %s%s--help' for more information.\n", current->program, command ? command : "",
+                       command ? " " : "");
     }
     exit(EXIT_TROUBLE);
 }

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "print.h"
+
 /* A leader that was deposed cannot overwrite its successor: it writes only where its token is. */
 static const char proclaim_script[] =
     "if redis.call('get',KEYS[1])~=ARGV[1] then return 0 end "
@@ -29,8 +31,8 @@ void proclaim_begin(struct proclamation *p, struct session *session, const char 
 
     memset(p, 0, sizeof *p);
     redlock_value(redlock_engine(&session->client), &session->lock, p->value);
-    (void)snprintf(p->epoch, sizeof p->epoch, "%" PRIu64, redlock_ticket(&session->lock));
-    (void)snprintf(p->ttl, sizeof p->ttl, "%" PRIu32, settings->ttl_ms);
+    (void)print_text(p->epoch, sizeof p->epoch, "%" PRIu64, redlock_ticket(&session->lock));
+    (void)print_text(p->ttl, sizeof p->ttl, "%" PRIu32, settings->ttl_ms);
     say_script(&p->proclaim, proclaim_script, p, settings);
     ask_all_argument(&p->proclaim, p->epoch);
     ask_all_argument(&p->proclaim, as);

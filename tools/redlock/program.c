@@ -11,6 +11,7 @@
 #include "meter.h"
 #include "numbers.h"
 #include "options.h"
+#include "print.h"
 #include "text.h"
 
 static const char help[] =
@@ -394,7 +395,7 @@ static bool read_kind(struct settings *settings, const char *kind)
     if (count_read(kind, REDLOCK_PERMITS_MAX, &slot) != NUMBER_OK || slot == 0) return false;
     if (settings->name_count > 1 || settings->shared || settings->is_shared[0])
         refuse(settings, "the TOKEN is that of a permit, of one RESOURCE that is not shared");
-    (void)snprintf(settings->slot_name, sizeof settings->slot_name, "%s:%u", settings->names[0], (unsigned)slot);
+    (void)print_text(settings->slot_name, sizeof settings->slot_name, "%s:%u", settings->names[0], (unsigned)slot);
     settings->names[0] = settings->slot_name;
     return true;
 }
@@ -523,8 +524,8 @@ static void set_name(struct holding *holding)
     const char *user = getenv("LOGNAME");
 
     if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
-    (void)snprintf(holding->default_name, sizeof holding->default_name, "%.20s%s%.20s:%ld", user ? user : "",
-                   user && user[0] != '\0' ? "@" : "", host, (long)getpid());
+    (void)print_text(holding->default_name, sizeof holding->default_name, "%.20s%s%.20s:%ld", user ? user : "",
+                     user && user[0] != '\0' ? "@" : "", host, (long)getpid());
     mend_name(holding->default_name);
     if (!holding->as) holding->as = holding->default_name;
 }

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "print.h"
+
 enum { PATH_BYTES = PATH_MAX + 32 };
 
 bool is_replaceable(const char *path)
@@ -33,7 +35,7 @@ static bool name_beside(char *beside, size_t size, const char *path)
     struct timespec now;
 
     (void)clock_gettime(CLOCK_REALTIME, &now);
-    return snprintf(beside, size, "%s.%ld.%ld", path, (long)getpid(), now.tv_nsec) < (int)size;
+    return print_text(beside, size, "%s.%ld.%ld", path, (long)getpid(), now.tv_nsec) < (int)size;
 }
 
 static int replace(const char *path, bool (*write)(void *context, int fd), void *context)

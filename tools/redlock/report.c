@@ -5,6 +5,7 @@
 
 #include "fingerprint.h"
 #include "outbox.h"
+#include "print.h"
 #include "rights.h"
 #include "text.h"
 #include "tls.h"
@@ -193,9 +194,9 @@ static const char *describe_holder(struct session *session, char *text, size_t s
     uint32_t ms = redlock_free_in_ms(&session->lock);
 
     if (ms == REDLOCK_FOREVER)
-        (void)snprintf(text, size, " (its key has no TTL, so it is no lock: choose another RESOURCE, or delete the key)");
+        (void)print_text(text, size, " (its key has no TTL, so it is no lock: choose another RESOURCE, or delete the key)");
     else if (ms == REDLOCK_UNTOLD) text[0] = '\0';
-    else (void)snprintf(text, size, " (free in %s, if its holder does not extend it)", text_duration(duration, ms));
+    else (void)print_text(text, size, " (free in %s, if its holder does not extend it)", text_duration(duration, ms));
     return text;
 }
 
@@ -240,13 +241,13 @@ static const char *describe_mistake(struct session *session, char *text, size_t 
     text[0] = '\0';
     for (unsigned i = 0; i < session->output->name_count; i++) {
         const char *name = session->output->names[i], *end = reserved_end(name);
-        if (*name == '\0') (void)snprintf(text, size, ": it is empty");
-        else if (end)      (void)snprintf(text, size, ": it ends in %s", end);
+        if (*name == '\0') (void)print_text(text, size, ": it is empty");
+        else if (end)      (void)print_text(text, size, ": it ends in %s", end);
         sum += strlen(name) + (i > 0 ? 8 : 0);
     }
     if (sum > REDLOCK_RESOURCE_MAX)
-        (void)snprintf(text, size, ": %zu bytes too long%s", sum - REDLOCK_RESOURCE_MAX, session->output->name_count == 1 ? ""
-                       : ", all names together, each but the first with 8 bytes more");
+        (void)print_text(text, size, ": %zu bytes too long%s", sum - REDLOCK_RESOURCE_MAX, session->output->name_count == 1 ? ""
+                         : ", all names together, each but the first with 8 bytes more");
     return text;
 }
 
@@ -258,12 +259,12 @@ static const char *describe_detail(struct session *session, enum redlock_status 
     if (status == REDLOCK_TAKEN) return describe_holder(session, text, size);
     if (status == REDLOCK_BAD_RESOURCE) return describe_mistake(session, text, size);
     if (status == REDLOCK_BAD_CLOCK)
-        (void)snprintf(text, size, " (set this machine's clock%s)",
-                       session->output->has_no_ticket_option ? "" : "; or, if no ticket is needed: --no-ticket");
+        (void)print_text(text, size, " (set this machine's clock%s)",
+                         session->output->has_no_ticket_option ? "" : "; or, if no ticket is needed: --no-ticket");
     if (status == REDLOCK_NO_QUORUM && voters >= quorum_of(session))
-        (void)snprintf(text, size, ", but %u of %u can by now: try again", voters, count);
+        (void)print_text(text, size, ", but %u of %u can by now: try again", voters, count);
     else if (status == REDLOCK_NO_QUORUM)
-        (void)snprintf(text, size, " (%u of %u, %u are needed)", voters, count, quorum_of(session));
+        (void)print_text(text, size, " (%u of %u, %u are needed)", voters, count, quorum_of(session));
     return text;
 }
 
@@ -297,7 +298,7 @@ void report_validity(struct session *session, const char *what)
     char duration[TEXT_DURATION_MAX], ticket[48] = "";
 
     if (redlock_ticket(&session->lock) > 0)
-        (void)snprintf(ticket, sizeof ticket, ", with ticket %" PRIu64, redlock_ticket(&session->lock));
+        (void)print_text(ticket, sizeof ticket, ", with ticket %" PRIu64, redlock_ticket(&session->lock));
     say("%s: %s for %s, granted by %u of %u nodes so far%s", session->output->resource, what,
         text_duration(duration, redlock_valid_ms(&session->lock)), redlock_confirmed(&session->lock),
         redlock_node_count(&session->client), ticket);
@@ -325,9 +326,9 @@ static void json_node(FILE *file, struct session *session, unsigned k)
     enum redlock_vote vote = vote_so_far(session, k);
     bool is_well = !is_trouble(note) || vote == REDLOCK_VOTE_GRANTED;
 
-    (void)fprintf(file, "%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
+    (void)print_to(file, "%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
     json_text(file, redlock_node_address(&session->client, k));
-    (void)fprintf(file, ",\"vote\":\"%s\",\"trouble\":", report_vote_name(vote));
+    (void)print_to(file, ",\"vote\":\"%s\",\"trouble\":", report_vote_name(vote));
     if (!is_well)                          json_text(file, note->text);
     else if (vote == REDLOCK_VOTE_UNKNOWN) json_text(file, "no answer in time");
     else if (vote == REDLOCK_VOTE_PENDING) json_text(file, "no answer yet");
@@ -337,7 +338,7 @@ static void json_node(FILE *file, struct session *session, unsigned k)
 
 void report_json_end(FILE *file, struct session *session)
 {
-    (void)fprintf(file, "\"quorum\":%u,\"nodes\":[", quorum_of(session));
+    (void)print_to(file, "\"quorum\":%u,\"nodes\":[", quorum_of(session));
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) json_node(file, session, k);
     (void)fputs("]}\n", file);
 }

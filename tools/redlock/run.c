@@ -21,6 +21,7 @@
 #include "notify.h"
 #include "once.h"
 #include "outbox.h"
+#include "print.h"
 #include "proclaim.h"
 #include "report.h"
 #include "signals.h"
@@ -292,7 +293,7 @@ static void set_resources(const struct settings *settings)
     size_t used = 0;
 
     for (unsigned i = 0; i < settings->name_count && used < sizeof lines; i++)
-        used += (size_t)snprintf(lines + used, sizeof lines - used, "%s%s", i > 0 ? "\n" : "", settings->names[i]);
+        used += (size_t)print_text(lines + used, sizeof lines - used, "%s%s", i > 0 ? "\n" : "", settings->names[i]);
     (void)setenv("REDLOCK_RESOURCE", lines, 1);
 }
 
@@ -302,7 +303,7 @@ static void set_period(const struct run *run)
     const struct redlock_period *period = &run->once.period;
     char begins[24];
 
-    (void)snprintf(begins, sizeof begins, "%" PRIu64, redlock_period_begins_ms(period->wall_us, period->period_ms) / 1000);
+    (void)print_text(begins, sizeof begins, "%" PRIu64, redlock_period_begins_ms(period->wall_us, period->period_ms) / 1000);
     (void)setenv("REDLOCK_PERIOD", begins, 1);
 }
 
@@ -336,11 +337,11 @@ static void set_environment(struct run *run)
     char ticket[24], valid[16], slot[8];
 
     redlock_value(redlock_engine(&run->session->client), lock, value);
-    (void)snprintf(token, sizeof token, "%.*s%s%s", REDLOCK_TOKEN_TEXT, value, kind_text(run->session, kind),
-                   value + REDLOCK_TOKEN_TEXT);
-    (void)snprintf(slot, sizeof slot, "%u", redlock_slot(lock));
-    (void)snprintf(ticket, sizeof ticket, "%" PRIu64, redlock_ticket(lock));
-    (void)snprintf(valid, sizeof valid, "%" PRIu32, redlock_valid_ms(lock));
+    (void)print_text(token, sizeof token, "%.*s%s%s", REDLOCK_TOKEN_TEXT, value, kind_text(run->session, kind),
+                     value + REDLOCK_TOKEN_TEXT);
+    (void)print_text(slot, sizeof slot, "%u", redlock_slot(lock));
+    (void)print_text(ticket, sizeof ticket, "%" PRIu64, redlock_ticket(lock));
+    (void)print_text(valid, sizeof valid, "%" PRIu32, redlock_valid_ms(lock));
     guardian_set(&run->guardian, "REDLOCK_TOKEN", token);
     if (redlock_slot(lock) > 0) guardian_set(&run->guardian, "REDLOCK_SLOT", slot);
     if (run->settings->ticket) guardian_set(&run->guardian, "REDLOCK_TICKET", ticket);
@@ -483,8 +484,8 @@ static void tell_json(struct session *session, enum redlock_status status, const
     if (status == REDLOCK_OK && (run->is_gone || run->ending == LOCK_LOST)) status = REDLOCK_LOST;
     file = outbox_compose();
     output_json_begin(file, &session->settings->output, NULL, status, NULL);
-    (void)fprintf(file, "\"exit\":%d,\"reason\":\"%s\",", code, reason);
-    if (run->refusal) (void)fprintf(file, "\"error\":\"%s\",", run->refusal);
+    (void)print_to(file, "\"exit\":%d,\"reason\":\"%s\",", code, reason);
+    if (run->refusal) (void)print_to(file, "\"error\":\"%s\",", run->refusal);
     if (run->settings->once_per_ms > 0) once_json(file, &run->once, session);
     report_json_end(file, session);
     (void)outbox_send(OUTLET_STDERR, 0);

@@ -10,6 +10,7 @@
 
 #include "log.h"
 #include "meter.h"
+#include "print.h"
 #include "rights.h"
 #include "signals.h"
 #include "text.h"
@@ -61,7 +62,7 @@ enum redlock_status session_open(struct session *session, struct settings *setti
     if (status != REDLOCK_OK) return status;
     listen_to_events(session);
     if (signals_open()) return REDLOCK_OK;
-    (void)snprintf(mistake->text, sizeof mistake->text, "%s", text_system_error(errno));
+    (void)print_text(mistake->text, sizeof mistake->text, "%s", text_system_error(errno));
     redlock_close(&session->client, 0);
     return REDLOCK_SYSTEM;
 }

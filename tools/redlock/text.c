@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "outbox.h"
+#include "print.h"
 
 /* ---- UTF-8 ---- */
 
@@ -62,7 +63,7 @@ const char *text_printable(char *text, size_t text_size, const void *bytes, size
         bool is_plain = taken > 0 && !is_control(from);
         if (used + (is_plain ? taken : 4) >= text_size) break;
         if (is_plain) memcpy(text + used, from, taken);
-        else          (void)snprintf(text + used, 5, "\\x%02x", *from);
+        else          (void)print_text(text + used, 5, "\\x%02x", *from);
         used += is_plain ? taken : 4;
         from += is_plain ? taken : 1;
     }
@@ -89,15 +90,15 @@ void text_say(const char *format, va_list arguments)
     char *text;
 
     va_copy(again, arguments);
-    size = vsnprintf(NULL, 0, format, arguments);
+    size = print_text_list(NULL, 0, format, arguments);
     text = size >= 0 ? malloc((size_t)size + 8) : NULL;
     if (text) {
-        (void)vsnprintf(text, (size_t)size + 1, format, again);
+        (void)print_text_list(text, (size_t)size + 1, format, again);
         cut_middle(text, (size_t)size);
     }
     va_end(again);
     text_printable(printable, sizeof printable, text ? text : "out of memory", text ? strlen(text) : 13);
-    (void)fprintf(outbox_compose(), "redlock: %s\n", printable);
+    (void)print_to(outbox_compose(), "redlock: %s\n", printable);
     (void)outbox_send(OUTLET_STDERR, 0);
     free(text);
 }
@@ -115,17 +116,17 @@ const char *text_duration(char text[TEXT_DURATION_MAX], uint64_t ms)
 {
     uint64_t s = ms / 1000;
 
-    if (ms < 1000)      (void)snprintf(text, TEXT_DURATION_MAX, "%" PRIu64 " ms", ms);
-    else if (s < 120)   (void)snprintf(text, TEXT_DURATION_MAX, "%" PRIu64 ".%" PRIu64 " s", s, ms % 1000 / 100);
-    else if (s < 7200)  (void)snprintf(text, TEXT_DURATION_MAX, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
-    else                (void)snprintf(text, TEXT_DURATION_MAX, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s % 3600 / 60);
+    if (ms < 1000)      (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 " ms", ms);
+    else if (s < 120)   (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 ".%" PRIu64 " s", s, ms % 1000 / 100);
+    else if (s < 7200)  (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
+    else                (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s % 3600 / 60);
     return text;
 }
 
 const char *text_ms(char text[TEXT_DURATION_MAX], uint64_t us)
 {
-    if (us % 1000 == 0) (void)snprintf(text, TEXT_DURATION_MAX, "%" PRIu64, us / 1000);
-    else                (void)snprintf(text, TEXT_DURATION_MAX, "%" PRIu64 ".%03" PRIu64, us / 1000, us % 1000);
+    if (us % 1000 == 0) (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64, us / 1000);
+    else                (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 ".%03" PRIu64, us / 1000, us % 1000);
     return text;
 }
 
@@ -137,15 +138,24 @@ const char *text_time(char text[TEXT_TIME_MAX], uint64_t wall_us)
     unsigned year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
     unsigned of_year = of_era - (365 * year + year / 4 - year / 100), month = (5 * of_year + 2) / 153;
 
-    (void)snprintf(text, TEXT_TIME_MAX, "%u-%02u-%02uT%02u:%02u:%02u.%03uZ", year + era * 400 + (month > 9),
-                   month < 10 ? month + 3 : month - 9, of_year - (153 * month + 2) / 5 + 1, (unsigned)(s / 3600 % 24),
-                   (unsigned)(s / 60 % 60), (unsigned)(s % 60), (unsigned)(wall_us / 1000 % 1000));
+    (void)print_text(text, TEXT_TIME_MAX, "%u-%02u-%02uT%02u:%02u:%02u.%03uZ", year + era * 400 + (month > 9),
+                     month < 10 ? month + 3 : month - 9, of_year - (153 * month + 2) / 5 + 1, (unsigned)(s / 3600 % 24),
+                     (unsigned)(s / 60 % 60), (unsigned)(s % 60), (unsigned)(wall_us / 1000 % 1000));
     return text;
+}
+
+char *text_find(const char *text, const char *words)
+{
+    size_t size = strlen(words);
+
+    for (; *text != '\0'; text++)
+        if (strncmp(text, words, size) == 0) return (char *)(uintptr_t)text;
+    return NULL;
 }
 
 void text_cut_echo(char *text)
 {
-    char *echo = strstr(text, ", with args");
+    char *echo = text_find(text, ", with args");
 
     if (echo) *echo = '\0';
 }
@@ -160,7 +170,7 @@ void json_string(FILE *file, const void *bytes, size_t size)
     while (from < end) {
         size_t taken = utf8_size(from, (size_t)(end - from));
         if (taken == 0 || *from < 0x20 || *from == 0x7f) {
-            (void)fprintf(file, "\\u%04x", *from++);
+            (void)print_to(file, "\\u%04x", *from++);
             continue;
         }
         if (*from == '"' || *from == '\\') (void)fputc('\\', file);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "outbox.h"
+#include "print.h"
 #include "text.h"
 
 enum {
@@ -62,7 +63,7 @@ static void put(struct trace *trace, const char *format, ...)
 
     if (sizeof trace->out - trace->out_used < LINE_MAX_SIZE) write_out(trace);
     va_start(arguments, format);
-    (void)vsnprintf(trace->out + trace->out_used, LINE_MAX_SIZE, format, arguments);
+    (void)print_text_list(trace->out + trace->out_used, LINE_MAX_SIZE, format, arguments);
     va_end(arguments);
     trace->out_used += strlen(trace->out + trace->out_used);
 }
@@ -91,7 +92,7 @@ static void print_node_line(struct trace *trace, uint64_t at_us, unsigned k, cha
 {
     char origin[16];
 
-    (void)snprintf(origin, sizeof origin, "%4u%c %c", k % trace->node_count, is_subscription(trace, k) ? 'e' : ' ', direction);
+    (void)print_text(origin, sizeof origin, "%4u%c %c", k % trace->node_count, is_subscription(trace, k) ? 'e' : ' ', direction);
     print_line(trace, at_us, origin, text, meaning);
 }
 
@@ -132,8 +133,8 @@ static void print_connected(struct trace *trace, const struct redlock_event *eve
 
     reset_session(&trace->sessions[event->session], false);
     if (trace->mode == TRACE_VOTES) return;
-    (void)snprintf(text, sizeof text, "connected to %s%s", address_of(trace, event->session),
-                   is_subscription(trace, event->session) ? ", to hear of releases" : "");
+    (void)print_text(text, sizeof text, "connected to %s%s", address_of(trace, event->session),
+                     is_subscription(trace, event->session) ? ", to hear of releases" : "");
     print_node_line(trace, event->at_us, event->session, '=', text, "");
 }
 
@@ -142,8 +143,8 @@ static void print_disconnected(struct trace *trace, const struct redlock_event *
     char text[REDLOCK_ADDRESS_MAX + TRACE_TEXT_MAX + 2], why[TRACE_TEXT_MAX];
     bool was_needed = event->trouble != REDLOCK_TROUBLE_NEW;
 
-    (void)snprintf(text, sizeof text, "%s: %s", address_of(trace, event->session),
-                   was_needed ? describe_session(trace, event->session, event->at_us, why) : "no longer needed");
+    (void)print_text(text, sizeof text, "%s: %s", address_of(trace, event->session),
+                     was_needed ? describe_session(trace, event->session, event->at_us, why) : "no longer needed");
     if (was_needed || trace->mode == TRACE_ALL) print_node_line(trace, event->at_us, event->session, '=', text, "");
     reset_session(&trace->sessions[event->session], false);
 }
@@ -155,10 +156,10 @@ static void print_ready(struct trace *trace, const struct redlock_event *event)
     char text[2 * TRACE_TEXT_MAX], state[TRACE_TEXT_MAX], id[48] = "";
 
     if (is_subscription(trace, event->session) || trace->mode == TRACE_VOTES) return;
-    if (run_id) (void)snprintf(id, sizeof id, ", run_id %02x%02x%02x..%02x", run_id[0], run_id[1], run_id[2],
-                               run_id[REDLOCK_RUN_ID_SIZE - 1]);
-    (void)snprintf(text, sizeof text, "ready: %s%s%s", describe_session(trace, event->session, event->at_us, state), id,
-                   event->is_new_server || !run_id ? "" : " as before");
+    if (run_id) (void)print_text(id, sizeof id, ", run_id %02x%02x%02x..%02x", run_id[0], run_id[1], run_id[2],
+                                 run_id[REDLOCK_RUN_ID_SIZE - 1]);
+    (void)print_text(text, sizeof text, "ready: %s%s%s", describe_session(trace, event->session, event->at_us, state), id,
+                     event->is_new_server || !run_id ? "" : " as before");
     print_node_line(trace, event->at_us, event->session, '=', text, "");
 }
 
@@ -184,9 +185,9 @@ static void print_beginning(struct trace *trace, const struct redlock_event *eve
     trace->round = event->round;
     trace->not_asked = trace->unknown = 0;
     trace->extends = event->phase == REDLOCK_PHASE_EXTENDING;
-    if (event->ttl_ms > 0) (void)snprintf(ttl, sizeof ttl, ", TTL %" PRIu32 " ms", event->ttl_ms);
-    (void)snprintf(text, sizeof text, "%s, round %" PRIu32 ": to %u nodes, quorum %u%s", name, event->round, trace->node_count,
-                   redlock_quorum(trace->node_count), ttl);
+    if (event->ttl_ms > 0) (void)print_text(ttl, sizeof ttl, ", TTL %" PRIu32 " ms", event->ttl_ms);
+    (void)print_text(text, sizeof text, "%s, round %" PRIu32 ": to %u nodes, quorum %u%s", name, event->round, trace->node_count,
+                     redlock_quorum(trace->node_count), ttl);
     print_decided(trace, event->at_us, text);
 }
 
@@ -200,8 +201,8 @@ static void print_not_asked(struct trace *trace, const struct redlock_event *eve
     for (unsigned k = 0; k < trace->node_count; k++) {
         if (!(news >> k & 1)) continue;
         if (strcmp(describe_session(trace, k, event->at_us, why), "ok") == 0 && trace->extends)
-            (void)snprintf(why, sizeof why, "it has not granted the lock");
-        (void)snprintf(text, sizeof text, "not asked: %s", why);
+            (void)print_text(why, sizeof why, "it has not granted the lock");
+        (void)print_text(text, sizeof text, "not asked: %s", why);
         print_node_line(trace, event->at_us, k, '=', text, "");
     }
 }
@@ -220,11 +221,11 @@ static void describe_won(char *text, size_t size, const struct trace *trace, con
     char took[TEXT_DURATION_MAX], drift[TEXT_DURATION_MAX], left[TEXT_DURATION_MAX], ticket[32] = "";
 
     if (event->ticket > 0 && event->command == REDLOCK_COMMAND_ACQUIRE)
-        (void)snprintf(ticket, sizeof ticket, ", ticket %" PRIu64, event->ticket);
-    (void)snprintf(text, size, "%s %u/%u: %" PRIu32 " - %s elapsed - %s drift = %s ms valid%s",
-                   event->status == REDLOCK_OK ? "won" : "too late,", count_of(event->granted), trace->node_count,
-                   event->ttl_ms, text_ms(took, event->elapsed_us), text_ms(drift, event->drift_us),
-                   text_ms(left, event->validity_us), ticket);
+        (void)print_text(ticket, sizeof ticket, ", ticket %" PRIu64, event->ticket);
+    (void)print_text(text, size, "%s %u/%u: %" PRIu32 " - %s elapsed - %s drift = %s ms valid%s",
+                     event->status == REDLOCK_OK ? "won" : "too late,", count_of(event->granted), trace->node_count,
+                     event->ttl_ms, text_ms(took, event->elapsed_us), text_ms(drift, event->drift_us),
+                     text_ms(left, event->validity_us), ticket);
 }
 
 /* Pending votes may still be grants, but no longer enough of them. */
@@ -234,9 +235,10 @@ static void describe_lost(char *text, size_t size, const struct trace *trace, co
     unsigned granted = count_of(event->granted), pending = trace->node_count - granted - refused - unknown - not_asked;
     char took[TEXT_DURATION_MAX];
 
-    (void)snprintf(text, size, "lost after %s ms: %u granted, %u refused, %u unknown, %u not asked, %u pending: %u of %u at most, "
-                   "quorum %u", text_ms(took, event->elapsed_us), granted, refused, unknown, not_asked, pending, granted + pending,
-                   trace->node_count, redlock_quorum(trace->node_count));
+    (void)print_text(text, size,
+                     "lost after %s ms: %u granted, %u refused, %u unknown, %u not asked, %u pending: %u of %u at most, quorum %u",
+                     text_ms(took, event->elapsed_us), granted, refused, unknown, not_asked, pending, granted + pending,
+                     trace->node_count, redlock_quorum(trace->node_count));
 }
 
 static void print_verdict(struct trace *trace, const struct redlock_event *event)
@@ -258,7 +260,7 @@ static void print_ended(struct trace *trace, const struct redlock_event *event)
     char text[TRACE_TEXT_MAX];
 
     if (event->command == REDLOCK_COMMAND_RELEASE) {
-        (void)snprintf(text, sizeof text, "released %u/%u", count_of(event->granted), trace->node_count);
+        (void)print_text(text, sizeof text, "released %u/%u", count_of(event->granted), trace->node_count);
         print_decided(trace, event->at_us, text);
     } else if (event->command == REDLOCK_COMMAND_ACQUIRE && event->status != REDLOCK_OK && event->status != trace->verdict) {
         print_decided(trace, event->at_us, redlock_status_text(event->status));
@@ -335,7 +337,7 @@ static void add_number(struct trace_stream *stream, int64_t integer)
 {
     char number[24];
 
-    (void)snprintf(number, sizeof number, "%s%" PRId64, stream->words > 1 ? "" : ":", integer);
+    (void)print_text(number, sizeof number, "%s%" PRId64, stream->words > 1 ? "" : ":", integer);
     add_text(stream, number);
 }
 
@@ -497,7 +499,7 @@ static const char *describe_pttl(int64_t ms, char text[TRACE_TEXT_MAX])
 
     if (ms == -1) return "the key has no TTL";
     if (ms < 0)   return "there is no key";
-    (void)snprintf(text, TRACE_TEXT_MAX, "its holder has %s left", text_duration(duration, (uint64_t)ms));
+    (void)print_text(text, TRACE_TEXT_MAX, "its holder has %s left", text_duration(duration, (uint64_t)ms));
     return text;
 }
 
@@ -507,7 +509,7 @@ static const char *describe_refusal(const struct redlock_event *event, char text
     if (event->command == REDLOCK_COMMAND_EXTEND)      return "it is not ours";
     if (event->number == 0 && event->ticket == 0)      return "somebody has it";
     if (event->number != -2)                           return describe_pttl(event->number, text);
-    (void)snprintf(text, TRACE_TEXT_MAX, "it is free, but the ticket must be larger than %" PRIu64, event->ticket);
+    (void)print_text(text, TRACE_TEXT_MAX, "it is free, but the ticket must be larger than %" PRIu64, event->ticket);
     return text;
 }
 
@@ -527,7 +529,7 @@ static const char *describe_refused(const char *reply, const char *why, char tex
     const char *left = strchr(reply, ' '), *turn = left ? strchr(left + 1, ' ') : NULL;
     const char *names = turn ? "; last turn, before us (-1: all):" : "";
 
-    (void)snprintf(text, TRACE_TEXT_MAX, "refused: %.99s%s%.32s", why, names, turn ? turn : "");
+    (void)print_text(text, TRACE_TEXT_MAX, "refused: %.99s%s%.32s", why, names, turn ? turn : "");
     return text;
 }
 
@@ -539,7 +541,7 @@ static const char *describe_vote(const struct trace *trace, const struct redlock
         return describe_refused(trace->sessions[event->session].received.text, describe_refusal(event, why), text);
     if (event->vote != REDLOCK_VOTE_GRANTED)
         return event->vote == REDLOCK_VOTE_PENDING ? "too late for its round" : "unknown";
-    (void)snprintf(text, TRACE_TEXT_MAX, "granted, %u/%u", count_of(event->granted), trace->node_count);
+    (void)print_text(text, TRACE_TEXT_MAX, "granted, %u/%u", count_of(event->granted), trace->node_count);
     return text;
 }
 
@@ -619,7 +621,7 @@ static void note_lost(struct trace *trace)
 
     if (lost == 0) return;
     trace->lost += lost;
-    (void)snprintf(text, sizeof text, "%" PRIu64 " events lost: what passes is not shown until the next connection", lost);
+    (void)print_text(text, sizeof text, "%" PRIu64 " events lost: what passes is not shown until the next connection", lost);
     print_decided(trace, trace->last_at, text);
     for (unsigned k = 0; k < TRACE_SESSIONS_MAX; k++) reset_session(&trace->sessions[k], true);
 }

@@ -9,6 +9,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "print.h"
+
 void tree_adopt_orphans(void)
 {
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -49,7 +51,7 @@ static size_t add_children_of_thread(pid_t pid, const char *thread, pid_t pids[]
     char path[64];
     int fd;
 
-    (void)snprintf(path, sizeof path, "/proc/%ld/task/%.20s/children", (long)pid, thread);
+    (void)print_text(path, sizeof path, "/proc/%ld/task/%.20s/children", (long)pid, thread);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return count;
     count = add_numbers(fd, pids, count, max);
@@ -63,7 +65,7 @@ static size_t add_children(pid_t pid, pid_t pids[], size_t count, size_t max)
     struct dirent *entry;
     DIR *threads;
 
-    (void)snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
+    (void)print_text(path, sizeof path, "/proc/%ld/task", (long)pid);
     threads = opendir(path);
     while (threads && (entry = readdir(threads)) != NULL)
         if (entry->d_name[0] != '.') count = add_children_of_thread(pid, entry->d_name, pids, count, max);

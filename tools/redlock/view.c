@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ask_all.h"
+#include "print.h"
 
 const char *view_verdict_name(const struct view *view)
 {
@@ -232,7 +233,7 @@ enum redlock_status permits_look(struct permits *permits, struct session *sessio
     *permits = (struct permits){ .count = session->settings->permits };
     for (unsigned i = 0; i < permits->count && status == REDLOCK_OK; i++) {
         struct view *view = &permits->views[i];
-        (void)snprintf(permits->names[i], sizeof permits->names[i], "%s:%u", resource, i + 1);
+        (void)print_text(permits->names[i], sizeof permits->names[i], "%s:%u", resource, i + 1);
         status = view_look(view, session, permits->names[i]);
         if (status != REDLOCK_OK) break;
         permits->taken += view->verdict != VERDICT_FREE && view->verdict != VERDICT_NO_QUORUM;

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "../redlock/print.h"
+
 #include "../../net/redlock_tls.h"
 
 /* What the option says or, without it, a variable that is not empty. NULL: neither. */
@@ -67,7 +69,7 @@ static void tell(const char *words)
     char text[REDLOCK_TLS_WORDS + 64];
     const char *name = name_of_file(words);
 
-    (void)snprintf(text, sizeof text, "TLS: %s%s%s%s", words, name ? " (" : "", name ? name : "", name ? ")" : "");
+    (void)print_text(text, sizeof text, "TLS: %s%s%s%s", words, name ? " (" : "", name ? name : "", name ? ")" : "");
     output_mistake(text);
 }
 
@@ -97,7 +99,7 @@ const char *tls_version(void)
 {
     static char text[96];
 
-    (void)snprintf(text, sizeof text, ", with TLS by %s", redlock_tls_library());
+    (void)print_text(text, sizeof text, ", with TLS by %s", redlock_tls_library());
     return text;
 }
 
