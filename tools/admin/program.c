@@ -174,8 +174,14 @@ static const struct option_row option_rows[] = {
     OPTION_ROWS_AT_THE_END(IN_ALL)
 };
 
+static const short often[] = {
+    'n', OPTION_WRITE, OPTION_CHECK_USER, OPTION_KIND, OPTION_STATE, OPTION_QUICK, 'w', OPTION_COUNTS, OPTION_HELD, OPTION_FIX,
+    OPTION_NO_TTL, OPTION_YES, OPTION_FILE, OPTION_LISTEN, OPTION_INTERVAL, OPTION_SCAN_INTERVAL, OPTION_ONCE, OPTION_CLUSTER,
+    OPTION_PASSWORD_FILE, OPTION_JSON, 'v', 'h', 0
+};
+
 static const struct program admin = {
-    .name = "redlock-admin", .help = help, .first = COMMAND_BREAK, .commands = command_rows, .options = option_rows
+    .name = "redlock-admin", .help = help, .first = COMMAND_BREAK, .commands = command_rows, .options = option_rows, .often = often
 };
 
 /* What is being read. */

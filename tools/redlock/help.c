@@ -1,12 +1,16 @@
 #include "help.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "print.h"
 #include "tls.h"
 
-enum { HELP_COLUMN = 26 };      /* Where the explanations begin. */
+enum {
+    HELP_COLUMN = 26,           /* Where the explanations begin. */
+    MANY_OPTIONS = 20           /* Of more those that most people need are shown. */
+};
 
 static const char nodes_help[] =
     "Nodes: HOST  HOST:PORT  [V6]:PORT  unix:/PATH  redis[s]://[USER:PASSWORD@]HOST[:PORT][/DB]\n"
@@ -43,13 +47,38 @@ static void print_row(const struct option_row *row)
     }
 }
 
-void help_print_command(const struct program *program, enum command command)
+static bool is_shown(const struct option_row *row, enum command command)
+{
+    return row->help && (row->commands & 1u << command);
+}
+
+static unsigned count_options(const struct program *program, enum command command)
+{
+    unsigned count = 0;
+
+    for (const struct option_row *row = program->options; row->name; row++) count += is_shown(row, command);
+    return count;
+}
+
+static bool is_needed_often(const struct program *program, const struct option_row *row)
+{
+    const short *letter = program->often;
+
+    while (*letter != 0 && *letter != row->letter) letter++;
+    return *letter != 0;
+}
+
+void help_print_command(const struct program *program, enum command command, bool is_all)
 {
     const struct command_row *words = &program->commands[command - program->first];
+    unsigned count = count_options(program, command);
+    bool is_short = !is_all && count > MANY_OPTIONS;
 
+    assert(command >= program->first && command < COMMAND_NONE);
     (void)print("Usage: %s\n%s\n\n", words->usage, words->purpose);
     for (const struct option_row *row = program->options; row->name; row++) {
-        if (row->help && (row->commands & 1u << command)) print_row(row);
+        if (is_shown(row, command) && (!is_short || is_needed_often(program, row))) print_row(row);
     }
+    if (is_short) (void)print("\nThese are the options that most people need; --help=all shows all %u.\n", count);
     (void)print("\n%s\n%s", nodes_help, words->exits);
 }

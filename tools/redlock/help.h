@@ -5,7 +5,9 @@
 #include "tables.h"
 
 void help_print(const struct program *program);
-void help_print_command(const struct program *program, enum command command);
 void help_print_version(const struct program *program);
+
+/* is_all: with all options, be they many. */
+void help_print_command(const struct program *program, enum command command, bool is_all);
 
 #endif

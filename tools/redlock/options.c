@@ -127,12 +127,20 @@ static void note_list(struct reading *r)
 }
 
 /* COMMAND_NONE: of no command. */
-_Noreturn static void show_and_exit(const struct program *program, enum command command, int letter)
+_Noreturn static void show_and_exit(const struct program *program, enum command command, int letter, bool is_all)
 {
     if (letter != 'h')                help_print_version(program);
     else if (command == COMMAND_NONE) help_print(program);
-    else                              help_print_command(program, command);
+    else                              help_print_command(program, command, is_all);
     exit(output_written(letter == 'h' ? "the help" : "the version") ? EXIT_SUCCESS : EXIT_TROUBLE);
+}
+
+/* --help=all */
+static bool asks_for_all(const struct reading *r)
+{
+    if (!r->argument) return false;
+    if (strcmp(r->argument, "all") != 0) refuse(r->settings, "--help: '%s' is not 'all'", r->argument);
+    return true;
 }
 
 /* False: it is an option of the program's own. */
@@ -157,7 +165,7 @@ static bool apply(struct reading *r, int letter)
     case OPTION_TRACE:         settings->trace = read_trace(r); break;
     case 'v':                  settings->output.verbose = true; break;
     case 'h':
-    case OPTION_VERSION:       show_and_exit(r->program, settings->command, letter);
+    case OPTION_VERSION:       show_and_exit(r->program, settings->command, letter, asks_for_all(r));
     default:                   return false;
     }
     return true;
@@ -168,6 +176,12 @@ static bool apply(struct reading *r, int letter)
 static bool has_option(const struct reading *r, const struct option_row *row)
 {
     return !r->has_command || (row->commands & 1u << r->settings->command);
+}
+
+/* It must have an argument. One that may be left out is given by "=" alone. */
+static bool takes_word(const struct option_row *row)
+{
+    return row->argument && row->argument[0] != '[';
 }
 
 /* Says that it is another command's, or which one may be meant. */
@@ -210,7 +224,7 @@ static void glance_at(struct glance *glance, const struct option_row *row, bool 
 {
     glance->has_json |= row->letter == OPTION_JSON;
     glance->has_resource |= row->letter == 'r' || row->letter == 's';
-    glance->takes_next = is_last && row->argument && row->argument[0] != '[';
+    glance->takes_next = is_last && takes_word(row);
 }
 
 static void glance_at_letters(struct glance *glance, const struct reading *r, const char *letters)
@@ -220,7 +234,7 @@ static void glance_at_letters(struct glance *glance, const struct reading *r, co
         while (row->name && (row->letter != *letters || !has_option(r, row))) row++;
         if (!row->name) return;
         glance_at(glance, row, letters[1] == '\0');
-        if (row->argument) return;
+        if (takes_word(row)) return;
     }
 }
 
@@ -270,7 +284,7 @@ static int read_long(struct reading *r, char *word)
     if (!row) refuse_option(r, word, (int)size);
     r->argument = word[size] == '=' ? word + size + 1 : NULL;
     if (r->argument && !row->argument) refuse(r->settings, "'%.*s' takes no argument", (int)size, word);
-    if (!r->argument && row->argument && row->argument[0] != '[') take_argument(r, word, (int)size);
+    if (!r->argument && takes_word(row)) take_argument(r, word, (int)size);
     return row->letter;
 }
 
@@ -282,7 +296,8 @@ static int read_letter(struct reading *r)
 
     while (row->name && (row->letter != option[1] || !has_option(r, row))) row++;
     if (!row->name) refuse(r->settings, "unknown option '%.2s'", option);
-    if (!row->argument) return row->letter;
+    r->argument = NULL;
+    if (!takes_word(row)) return row->letter;
     r->argument = r->letters;
     r->letters = NULL;
     if (*r->argument == '\0') take_argument(r, option, 2);
@@ -372,7 +387,7 @@ static const char *show_help(const struct program *program, int count, char **wo
         command = find_command(program, words[0]);
         if (command == COMMAND_NONE) return words[0];
     }
-    show_and_exit(program, command, 'h');
+    show_and_exit(program, command, 'h', false);
 }
 
 enum command reading_begin(struct reading *r, const struct program *program, struct settings *settings, int argc, char **argv,
@@ -387,7 +402,7 @@ enum command reading_begin(struct reading *r, const struct program *program, str
     settings->output.json = asks_for_json(r);
     output_begin(&settings->output);
     while ((letter = next_option(r)) != 0) {
-        if (letter == 'h' || letter == OPTION_VERSION) show_and_exit(program, COMMAND_NONE, letter);
+        if (letter == 'h' || letter == OPTION_VERSION) show_and_exit(program, COMMAND_NONE, letter, asks_for_all(r));
     }
     if (r->next >= argc || r->has_ended) refuse(NULL, "a command is missing: '%s help' lists them", program->name);
     *word = argv[r->next];

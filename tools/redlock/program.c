@@ -199,8 +199,13 @@ static const struct option_row option_rows[] = {
     OPTION_ROWS_AT_THE_END(IN_ALL)
 };
 
+static const short often[] = {
+    'n', 'r', OPTION_SHARED, 'w', 't', 'E', OPTION_ONCE_PER, OPTION_PID, OPTION_AS, OPTION_PASSWORD_FILE, OPTION_LOG, OPTION_JSON,
+    'v', 'h', 0
+};
+
 static const struct program redlock = {
-    .name = "redlock", .help = help, .first = COMMAND_RUN, .commands = command_rows, .options = option_rows
+    .name = "redlock", .help = help, .first = COMMAND_RUN, .commands = command_rows, .options = option_rows, .often = often
 };
 
 enum { HOST_MAX = 256 };

@@ -41,7 +41,7 @@ struct option_row {
     { "trace", OPTION_TRACE, commands, "[votes]", "show what passes on stderr, vote by vote; with\n=votes without the handshakes" }
 #define OPTION_ROWS_AT_THE_END(commands)                                                                        \
     { "verbose", 'v', commands, NULL, "say on stderr what is being done" },                                     \
-    { "help", 'h', commands, NULL, "show this help" },                                                          \
+    { "help", 'h', commands, "[all]", "show this help; with =all all options" },                                  \
     { "version", OPTION_VERSION, commands, NULL, "show the version" },                                          \
     { NULL, 0, 0, NULL, NULL }
 
@@ -55,6 +55,7 @@ struct program {
     enum command first;                 /* Of which command the first of these rows is. */
     const struct command_row *commands; /* Ends with a row whose name is NULL. */
     const struct option_row *options;   /* Ends with a row whose name is NULL. */
+    const short *often;                 /* Letters of the options that most people need, and 0: help on many shows those. */
 };
 
 #endif
