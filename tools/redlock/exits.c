@@ -1,5 +1,6 @@
 #include "exits.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "settings.h"
@@ -31,6 +32,7 @@ bool nodes_are_hopeless(const struct session *session)
 {
     unsigned count = redlock_node_count(&session->client), lasting = 0;
 
+    assert(count > 0);
     for (unsigned k = 0; k < count; k++) lasting += is_lasting(&session->notes[k]);
     return lasting > count - redlock_quorum(count);
 }

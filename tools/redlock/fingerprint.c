@@ -1,5 +1,6 @@
 #include "fingerprint.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,7 @@ static uint32_t hash_bytes(uint32_t hash, const uint8_t *bytes, size_t size)
 /* Into ids[0..known), which are sorted. */
 static void insert(const uint8_t *ids[], unsigned known, const uint8_t *id)
 {
+    assert(known < REDLOCK_NODES_MAX);
     for (; known > 0 && memcmp(ids[known - 1], id, REDLOCK_RUN_ID_SIZE) > 0; known--) ids[known] = ids[known - 1];
     ids[known] = id;
 }
@@ -40,6 +42,7 @@ const char *fingerprint_describe(const struct fingerprint *fingerprint, char tex
 {
     bool is_whole = fingerprint->known == fingerprint->count;
 
+    assert(fingerprint->known <= fingerprint->count);
     (void)print_text(text, FINGERPRINT_WORDS_MAX, "fingerprint of the nodes: %s (%u of %u%s)",
                      fingerprint->known > 0 ? fingerprint->text : "none", fingerprint->known, fingerprint->count,
                      is_whole ? "" : "; the others have not said who they are");

@@ -1,5 +1,6 @@
 #include "held.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ void held_look(struct held *held, struct session *session, const char *resource,
     char last[16], counter[REDLOCK_RESOURCE_MAX + sizeof REDLOCK_TICKET_SUFFIX];
     uint64_t until = redlock_now_us() + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
 
+    assert(resource && token);
     *held = (struct held){ 0 };
     value = ticket = (struct ask_all){ 0 };
     (void)print_text(last, sizeof last, "%d", REDLOCK_VALUE_TEXT);       /* One more than there may be. */

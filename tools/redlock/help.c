@@ -35,6 +35,7 @@ static void print_row(const struct option_row *row)
                      is_optional ? "[=" : row->argument ? "=" : "", row->argument ? row->argument + is_optional : "");
     const char *line = row->help;
 
+    assert(row->help);
     if (used >= HELP_COLUMN) {
         (void)print("\n");
         used = 0;

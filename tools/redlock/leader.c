@@ -4,6 +4,7 @@
  * NAME#leader of each node where its token holds NAME, and nowhere else; see proclaim.c. So a leader whose proclamation reached a
  * quorum is seen by each client to which a quorum answers: two quorums have a node in common. Of several, the one with the largest
  * epoch is the latest. The answer says which leader there was; it is never a permission. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +55,7 @@ static void find_leader(struct leader *leader, struct session *session)
     char key[REDLOCK_RESOURCE_MAX + sizeof REDLOCK_LEADER_SUFFIX];
     uint64_t timeout_us = (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
 
+    assert(session->settings->name_count == 1);
     (void)print_text(key, sizeof key, "%s%s", session->settings->names[0], REDLOCK_LEADER_SUFFIX);
     ask_all_argument(&all, "GET");
     ask_all_argument(&all, key);
@@ -77,6 +79,7 @@ static void print_json(const struct leader *leader, struct session *session, enu
 {
     unsigned quorum = redlock_quorum(redlock_node_count(&session->client));
 
+    assert(leader->answers <= redlock_node_count(&session->client));
     if (session->signal)              status = REDLOCK_CANCELLED;
     else if (status == REDLOCK_TAKEN) status = REDLOCK_OK;
     output_json_begin(stdout, &session->settings->output, NULL, status, NULL);

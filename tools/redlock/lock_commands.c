@@ -1,6 +1,7 @@
 /* acquire, extend, release, keep: a lock that is handed from one process to the next by its token. */
 #include "commands.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -38,6 +39,7 @@ const char *kind_text(const struct session *session, char text[KIND_TEXT_MAX])
 {
     unsigned slot = redlock_slot(&session->lock);
 
+    assert(slot <= REDLOCK_PERMITS_MAX);
     if (all_are_shared(session->settings)) return "/s";
     if (session->settings->redisson)       return "/j";
     if (session->settings->fair)           return "/f";
@@ -107,6 +109,7 @@ static enum redlock_status finish_acquire(struct session *session)
 /* A resource that is shared says so in a set, of one if need be. */
 static bool is_set(const struct settings *settings)
 {
+    assert(settings->name_count > 0);
     return settings->name_count > 1 || settings->is_shared[0];
 }
 
@@ -139,6 +142,7 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
     struct patience patience = { .told = REDLOCK_OK };
     enum redlock_status status;
 
+    assert(settings->name_count > 0 && settings->name_count <= REDLOCK_SET_MAX);
     use_kind(engine, settings);
     status = redlock_start_acquire(engine, &session->lock, &request, redlock_now_us());
     if (status != REDLOCK_OK) return status;
@@ -173,6 +177,7 @@ static uint32_t ttl_to_hold(const struct settings *settings, uint64_t hold_us)
     uint64_t longest_ms = engine->guard_ms > 0 && engine->guard_ms < REDLOCK_TTL_MS_MAX ? engine->guard_ms : REDLOCK_TTL_MS_MAX;
     uint64_t ms = hold_us / 1000 * 1000000 / (1000000 - engine->drift_ppm) + HOLD_SPARE_MS;
 
+    assert(engine->drift_ppm <= REDLOCK_DRIFT_PPM_MAX);
     return (uint32_t)(ms < longest_ms ? ms : longest_ms);
 }
 
@@ -180,6 +185,7 @@ static enum redlock_status extend_once(struct session *session, uint32_t ttl_ms)
 {
     enum redlock_status status = redlock_start_extend(redlock_engine(&session->client), &session->lock, ttl_ms, redlock_now_us());
 
+    assert(ttl_ms > 0 && ttl_ms <= REDLOCK_TTL_MS_MAX);
     if (status != REDLOCK_OK) return status;
     session_step(session);
     while (redlock_lock_status(&session->lock) == REDLOCK_PENDING && !session->fault)
@@ -191,6 +197,7 @@ bool lock_is_refused(const struct session *session)
 {
     unsigned count = redlock_node_count(&session->client), refused = 0;
 
+    assert(count > 0);
     for (unsigned k = 0; k < count; k++) refused += redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_REFUSED;
     return refused > count - redlock_quorum(count);
 }
@@ -210,6 +217,7 @@ enum redlock_status leave_lock(struct session *session, uint64_t until_us)
     uint64_t pause_us = (uint64_t)session->settings->options.engine.retry_ms * 1000;
     enum redlock_status status = REDLOCK_OK;
 
+    assert(until_us != REDLOCK_NEVER);
     for (uint64_t now = redlock_now_us(); now + redlock_valid_us(&session->lock, now) < until_us; now = redlock_now_us()) {
         status = extend_once(session, ttl_to_hold(session->settings, until_us - now));
         if (!is_worth_another(session, status)) break;
@@ -225,6 +233,7 @@ enum redlock_status leave_lock(struct session *session, uint64_t until_us)
 /* It may be another program's: extend and release get it with the token. */
 static void json_holder(const char *holder)
 {
+    assert(holder);
     (void)print("\"holder\":");
     json_text(stdout, holder);
     (void)print(",");
@@ -267,12 +276,14 @@ static void print_token(const struct session *session)
 
 static enum redlock_status give_back(struct session *session, enum redlock_status why)
 {
+    assert(why != REDLOCK_OK);
     (void)release_lock(session);
     return why;
 }
 
 static enum redlock_status take_back(struct session *session, enum redlock_status why, const char *text)
 {
+    assert(text);
     say("%s: released, since %s", session->output->resource, text);
     why = give_back(session, why);
     log_transition(session, LOG_RELEASED, text);
@@ -313,6 +324,7 @@ static enum redlock_status complete(struct session *session)
 
 static void report_failure(struct session *session, enum redlock_status status)
 {
+    assert(status != REDLOCK_OK);
     if (status == REDLOCK_NO_QUORUM) session_connect(session);     /* A loss is certain before all nodes are known. */
     if (session->output->json) print_json(session, status);
     else if (session->signal == 0) report_status(session, status);
@@ -362,6 +374,7 @@ static enum redlock_status adopt(struct session *session)
     struct redlock *engine = redlock_engine(&session->client);
     const struct settings *settings = session->settings;
 
+    assert(settings->token);
     session_connect(session);
     if (is_set(settings))
         return redlock_adopt_set(engine, &session->lock, session->set, settings->name_count, settings->token, redlock_now_us());
@@ -389,6 +402,7 @@ static enum redlock_status judge_extension(const struct session *session, enum r
 
 static void report_extension(struct session *session, enum redlock_status status)
 {
+    assert(status != REDLOCK_TAKEN);
     if (session->output->json) {
         print_json(session, status);
     } else if (status == REDLOCK_OK) {
@@ -416,6 +430,7 @@ enum redlock_status judge_release(const struct session *session, enum redlock_st
 {
     unsigned count = redlock_node_count(&session->client);
 
+    assert(count > 0);
     return status == REDLOCK_OK && redlock_confirmed(&session->lock) < redlock_quorum(count) ? REDLOCK_NO_QUORUM : status;
 }
 
@@ -474,6 +489,7 @@ static enum redlock_status keep_for(struct session *session, struct process *pro
     enum redlock_status status = redlock_keep(redlock_engine(&session->client), &session->lock, 0, now);
     struct votes votes;
 
+    assert(process->pid > 0);
     votes_begin(&votes, session);
     while (status == REDLOCK_OK && process_lives(process)) {
         uint64_t next = process_next(process, now), end = now + redlock_valid_us(lock, now);
@@ -502,6 +518,7 @@ static void report_keeping(struct session *session, const struct process *proces
     const char *why = lock_is_refused(session) ? "on too many nodes our token is gone" : "no quorum of nodes extended it in time";
     char duration[TEXT_DURATION_MAX];
 
+    assert(status != REDLOCK_OK);
     log_transition(session, status == REDLOCK_LOST ? LOG_LOST : LOG_LEFT, status == REDLOCK_LOST ? why : NULL);
     if (session->output->json) {
         print_json(session, status);
@@ -542,6 +559,7 @@ int keep_command(struct session *session, struct settings *settings, int pid)
     struct notifier notifier;
     enum redlock_status status;
 
+    assert(pid > 0);
     notify_open(&notifier);
     process_open(&process, pid);
     status = open_session(session, settings);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "log.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -40,6 +41,7 @@ static int open_syslog(const char *path)
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
 
+    assert(path);
     (void)print_text(address.sun_path, sizeof address.sun_path, "%s", path);
     if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
     error = errno;
@@ -51,6 +53,7 @@ static int open_syslog(const char *path)
 /* stderr is others' as well, so it cannot be told not to wait. */
 static int open_log(const struct output *output)
 {
+    assert(output->log != LOG_NOWHERE);
     if (output->log == LOG_SYSLOG) return open_syslog(output->log_file);
     if (!output->log_file)         return fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
     return open(output->log_file, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
@@ -88,6 +91,7 @@ static bool write_line(const struct output *output, char *line, size_t size, siz
     struct iovec parts[] = { { line, at }, { told, 0 }, { line + at, size - at } };
     ssize_t written = -1;
 
+    assert(at <= size);
     if (fd < 0) return false;
     if (dropped > 0)
         parts[1].iov_len = (size_t)print_text(told, sizeof told, output->log == LOG_JSON ? "\"dropped\":%u," : "dropped=%u ",
@@ -127,11 +131,13 @@ struct line {
 
 static struct line begin_line(const struct output *output)
 {
+    assert(output->log != LOG_NOWHERE);
     return (struct line){ .output = output, .is_json = output->log == LOG_JSON, .file = outbox_compose() };
 }
 
 static void put_name(const struct line *line, const char *name)
 {
+    assert(name[0] != '\0');
     (void)print_to(line->file, line->is_json ? "\"%s\":" : "%s=", name);
 }
 
@@ -162,6 +168,7 @@ static void put_syslog_head(const struct line *line, enum log_transition what)
     const char *now = text_time(time, redlock_wall_us());       /* Of "2026-11-22T11:02:03.456Z". */
     size_t month = (size_t)(now[5] - '0') * 10 + (size_t)(now[6] - '0');
 
+    assert(month >= 1 && month <= 12);
     (void)print_to(line->file, "<%d>%.3s %c%c %.8s redlock[%ld]: ", SYSLOG_USER | (transitions[what][0] - '0'),
                    &"JanFebMarAprMayJunJulAugSepOctNovDec"[3 * (month - 1)], now[8] == '0' ? ' ' : now[8], now[9], now + 11,
                    (long)getpid());
@@ -227,6 +234,7 @@ void log_node(struct session *session, enum log_transition what, unsigned k, con
 {
     struct line line;
 
+    assert(k <= NO_NODE);
     if (redlock_ticket(&session->lock) > 0) session->ticket = redlock_ticket(&session->lock);
     if (!session->output->log) return;
     line = begin_line(session->output);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "login.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ void login_hide(char *word)
 
 void login_forget_variable(const char *name, char *value)
 {
+    assert(value);
     text_wipe(value, strlen(value));
     (void)unsetenv(name);
 }
@@ -30,6 +32,7 @@ static void copy_text(const struct settings *settings, char *to, size_t size, co
 {
     size_t length = strlen(from);
 
+    assert(size > 0);
     if (length >= size) refuse(settings, "%s is too long", what);
     memcpy(to, from, length + 1);
 }
@@ -40,6 +43,7 @@ size_t login_read_file(const struct settings *settings, const char *what, const 
     ssize_t taken = 1;
     size_t used = 0;
 
+    assert(size > 0);
     if (fd < 0) refuse(settings, "cannot read %s %s: %s", what, path, text_system_error(errno));
     while (taken > 0 && used < size) {
         do taken = read(fd, text + used, size - used);
@@ -73,6 +77,7 @@ static void read_password_variable(struct settings *settings, bool is_wanted)
 
 static void set_user(struct settings *settings, const char *user)
 {
+    assert(user[0] != '\0');
     copy_text(settings, settings->user, sizeof settings->user, user, "the user's name");
     settings->options.user = settings->user;
     if (!settings->options.password && !strchr(settings->nodes, '@'))

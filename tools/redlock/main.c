@@ -5,6 +5,8 @@
  * rights.c below it), log.c and trace.c, which only tell.
  * It knows the public headers of the library. */
 #include "commands.h"
+
+#include <assert.h>
 #include "descriptors.h"
 #include "exit_status.h"
 #include "meter.h"
@@ -14,6 +16,7 @@
 /* Holders and waiters must not wait until their words are read (S29). */
 static bool needs_writer(enum command command)
 {
+    assert(command < COMMAND_BREAK);
     return command != COMMAND_STATUS && command != COMMAND_LEADER;
 }
 
@@ -27,6 +30,7 @@ static int begin_writer(const struct settings *settings)
 
 static int run(struct session *session, struct settings *settings, struct holding *holding)
 {
+    assert(settings->command < COMMAND_BREAK);
     switch (settings->command) {
     case COMMAND_RUN:     return run_command(session, settings, holding);
     case COMMAND_ACQUIRE: return acquire_command(session, settings);

@@ -1,5 +1,6 @@
 #include "notes.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ static void note_trouble(struct session *session, unsigned k, enum redlock_troub
     struct session_note *note = &session->notes[k];
     bool is_known = note->trouble == trouble;
 
+    assert(k < REDLOCK_NODES_MAX && trouble != REDLOCK_TROUBLE_NONE);
     if (is_known && trouble == REDLOCK_TROUBLE_AHEAD) return;      /* Its answer is of when it came. */
     if (!is_known)
         note->came_late = trouble == REDLOCK_TROUBLE_NOSCRIPT && redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_UNKNOWN;
@@ -48,6 +50,7 @@ static bool are_too_many(const struct session *session, enum redlock_trouble tro
 {
     unsigned count = redlock_node_count(&session->client), with = 0;
 
+    assert(count > 0);
     for (unsigned k = 0; k < count; k++) with += session->notes[k].trouble == trouble;
     return with > count - redlock_quorum(count);
 }
@@ -66,6 +69,7 @@ static bool gives_no_ticket(struct session *session, unsigned k, uint64_t now_us
 {
     struct redlock *engine = redlock_engine(&session->client);
 
+    assert(k < redlock_node_count(&session->client));
     return session->wants_ticket && redlock_node_votes(engine, k, now_us) && !redlock_node_gives_tickets(engine, k, now_us);
 }
 

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "notify.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -41,6 +42,7 @@ void notify(const struct notifier *notifier, const char *state, const char *what
 {
     char name[TEXT_MAX], text[TEXT_MAX + 128];
 
+    assert(what && resource);
     if (notifier->size == 0) return;
     (void)print_text(text, sizeof text, "%s%sSTATUS=%s %s\n", state ? state : "", state ? "\n" : "", what,
                      text_printable(name, sizeof name, resource, strlen(resource)));

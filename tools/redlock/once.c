@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "once.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,7 @@ void once_is_due(struct once *once, const struct settings *settings, const struc
 {
     const char *holder = settings->options.holder ? settings->options.holder : holding->default_holder;
 
+    assert(settings->once_per_ms > 0);
     once->holding = holding;
     (void)print_text(once->who, sizeof once->who, "%s", holder);
     once->period = (struct redlock_period){
@@ -36,6 +38,7 @@ static enum redlock_status ask_for_marks(struct once *once, struct session *sess
     struct redlock *engine = redlock_engine(&session->client);
     enum redlock_status status = redlock_start_mark(engine, &once->mark, &session->lock, &once->period, redlock_now_us());
 
+    assert(once->period.period_ms > 0);
     if (status != REDLOCK_OK) return status;
     session_step(session);
     while ((status = redlock_mark_status(engine, &once->mark, redlock_now_us())) == REDLOCK_PENDING) {
@@ -76,6 +79,7 @@ static enum redlock_status mark(struct once *once, struct session *session)
     uint64_t until = redlock_now_us() + (uint64_t)settings->ttl_ms * 1000;
     enum redlock_status status;
 
+    assert(once->holding);
     if (once->holding->max_extensions > 0 && redlock_keep(engine, &session->lock, 0, redlock_now_us()) != REDLOCK_OK)
         return REDLOCK_LOST;
     once->has_asked = true;
@@ -104,6 +108,7 @@ static const char *describe_seen(const struct once *once, char *text, size_t siz
     const char *who = redlock_mark_seen(&once->mark, &then_us);
     char duration[TEXT_DURATION_MAX];
 
+    assert(size > 0);
     text[0] = '\0';
     if (who)
         (void)print_text(text, size, " (%s ago%s%s)", text_duration(duration, now_us > then_us ? (now_us - then_us) / 1000 : 0),
@@ -129,6 +134,7 @@ static const char *describe_vote(const struct once *once, struct session *sessio
 {
     const char *words = redlock_mark_words(&once->mark, k);
 
+    assert(k < redlock_node_count(&session->client));
     if (redlock_mark_vote(&once->mark, k) == REDLOCK_VOTE_REFUSED) return "it has another's mark";
     if (words[0] != '\0') return words;
     redlock_describe_node(redlock_engine(&session->client), k, redlock_now_us(), text, TROUBLE_TEXT_MAX);
@@ -155,6 +161,7 @@ static void say_no_quorum(const struct once *once, struct session *session)
     unsigned count = redlock_node_count(&session->client), refused = count_votes(once, session, REDLOCK_VOTE_REFUSED);
     char seen[REDLOCK_WHO_MAX + TEXT_DURATION_MAX + 16];
 
+    assert(refused <= count);
     say("%s: no quorum of nodes takes a mark of this period (%u of %u, %u are needed)%s%s%s", session->output->resource,
         count_votes(once, session, REDLOCK_VOTE_GRANTED), count, redlock_quorum(count), refused > 0 ? "; somebody began in it" : "",
         refused > 0 ? describe_seen(once, seen, sizeof seen) : "", refused > 0 ? " and may have run" : "");
@@ -204,6 +211,7 @@ int once_ask(struct once *once, struct session *session)
 {
     enum redlock_status status;
 
+    assert(!once->has_asked);
     once->period.looks_only = once->holding->retry_until_done;
     status = mark(once, session);
     if (session->signal) return EXIT_SIGNAL + session->signal;
@@ -225,6 +233,7 @@ void once_is_done(struct once *once, struct session *session)
 {
     enum redlock_status status;
 
+    assert(once->holding->retry_until_done);
     once->period.looks_only = false;
     status = mark(once, session);
     if (status == REDLOCK_OK) return;

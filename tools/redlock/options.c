@@ -23,6 +23,7 @@ _Noreturn static void refuse_duration(const struct reading *r, const char *optio
 {
     const char *text = r->argument;
 
+    assert(error != NUMBER_OK);
     switch (error) {
     case NUMBER_NO_UNIT:
         refuse(r->settings, "--%s: '%s' has no unit: write %sms, %ss, %sm, %sh or %sd", option, text, text, text, text, text, text);
@@ -42,6 +43,7 @@ uint32_t reading_limited(const struct reading *r, const char *option, uint32_t m
     uint32_t ms = 0;
     enum number_error error = duration_read(r->argument, ms_max, &ms);
 
+    assert(r->argument && ms_max > 0);
     if (error) refuse_duration(r, option, error, too_long);
     return ms;
 }
@@ -59,6 +61,7 @@ uint32_t reading_number(const struct reading *r, const char *option)
 {
     uint32_t number = 0;
 
+    assert(r->argument);
     if (count_read(r->argument, REDLOCK_TTL_MS_MAX, &number) != NUMBER_OK)
         refuse(r->settings, "--%s: '%s' is no whole number of at most %d", option, r->argument, REDLOCK_TTL_MS_MAX);
     return number;
@@ -76,6 +79,7 @@ uint32_t reading_drift(const struct reading *r)
 {
     uint32_t ppm = 0;
 
+    assert(r->argument);
     if (ratio_read(r->argument, REDLOCK_DRIFT_PPM_MAX, &ppm) != NUMBER_OK)
         refuse(r->settings, "--drift: '%s' is no ratio of at most %d%%: write it as 1%%, 8.4%% or 84000ppm", r->argument,
                REDLOCK_DRIFT_PPM_MAX / 10000);
@@ -107,6 +111,7 @@ const char *reading_name(const struct reading *r, const char *option, size_t siz
 {
     size_t size = strlen(r->argument);
 
+    assert(r->argument && size_max > 0);
     if (size == 0 || size > size_max) refuse(r->settings, "--%s: a name has 1 to %zu bytes", option, size_max);
     for (const char *c = r->argument; *c; c++)
         if (!is_of_name(*c)) refuse(r->settings, "--%s: a name has no control characters, quotes and backslashes", option);
@@ -115,6 +120,7 @@ const char *reading_name(const struct reading *r, const char *option, size_t siz
 
 const char *reading_file(const struct reading *r, const char *option)
 {
+    assert(r->argument);
     if (!is_replaceable(r->argument)) refuse(r->settings, "--%s: '%s' is there, and is no regular file", option, r->argument);
     return r->argument;
 }
@@ -122,6 +128,7 @@ const char *reading_file(const struct reading *r, const char *option)
 /* What is wrong with a list is told when it is known how. */
 static void note_list(struct reading *r)
 {
+    assert(r->list_count <= READING_LISTS_MAX);
     if (r->list_count == READING_LISTS_MAX) refuse(r->settings, "--node: at most %d", REDLOCK_NODES_MAX);
     r->lists[r->list_count++] = r->argument;
 }
@@ -189,6 +196,7 @@ _Noreturn static void refuse_option(const struct reading *r, const char *word, i
 {
     struct near near = near_begin(word + 2, (unsigned)size - 2);
 
+    assert(size >= 2);
     for (const struct option_row *row = r->program->options; row->name; row++) {
         if (r->has_command && strlen(row->name) == near.wrong_size && memcmp(row->name, near.wrong, near.wrong_size) == 0)
             refuse(r->settings, "unknown option '%.*s' for %s: another command has it", size, word,
@@ -205,6 +213,7 @@ static const struct option_row *find_long(const struct reading *r, const char *n
     const struct option_row *found = NULL;
     bool is_several = false;
 
+    assert(r->program && name);
     for (const struct option_row *row = r->program->options; row->name; row++) {
         if (!has_option(r, row) || strncmp(row->name, name, size) != 0) continue;
         if (row->name[size] == '\0') return row;
@@ -271,6 +280,7 @@ static bool asks_for_json(const struct reading *r)
 /* The argument of an option that must have one is the next word. */
 static void take_argument(struct reading *r, const char *option, int size)
 {
+    assert(r->next <= r->argc);
     if (r->next == r->argc) refuse(r->settings, "an argument is missing behind '%.*s'", size, option);
     r->argument = r->argv[r->next++];
 }
@@ -281,6 +291,7 @@ static int read_long(struct reading *r, char *word)
     size_t size = strcspn(word, "=");
     const struct option_row *row = find_long(r, word + 2, size - 2);
 
+    assert(word[0] == '-' && word[1] == '-');
     if (!row) refuse_option(r, word, (int)size);
     r->argument = word[size] == '=' ? word + size + 1 : NULL;
     if (r->argument && !row->argument) refuse(r->settings, "'%.*s' takes no argument", (int)size, word);
@@ -294,6 +305,7 @@ static int read_letter(struct reading *r)
     const char option[] = { '-', *r->letters++ };
     const struct option_row *row = r->program->options;
 
+    assert(option[1] != '\0');
     while (row->name && (row->letter != option[1] || !has_option(r, row))) row++;
     if (!row->name) refuse(r->settings, "unknown option '%.2s'", option);
     r->argument = NULL;
@@ -324,6 +336,7 @@ int reading_option(struct reading *r)
 {
     int letter;
 
+    assert(r->program);
     while ((letter = next_option(r)) != 0) {
         if (letter == OPTION_PASSWORD) {
             memset(r->argument, '*', strlen(r->argument));
@@ -357,6 +370,7 @@ void reading_end(const struct reading *r)
 /* COMMAND_NONE: there is none of that name. */
 static enum command find_command(const struct program *program, const char *word)
 {
+    assert(program->commands);
     for (const struct command_row *row = program->commands; row->name; row++)
         if (strcmp(row->name, word) == 0) return program->first + (enum command)(row - program->commands);
     return COMMAND_NONE;
@@ -459,6 +473,7 @@ void reading_settle(struct reading *r)
 {
     struct settings *settings = r->settings;
 
+    assert(r->has_command);
     settings->output.json = r->is_json;
     read_nodes(r);
     login_read(settings, r->user, r->password_file);

@@ -90,6 +90,7 @@ static void json_command(FILE *file, const struct output *output)
 
 void output_json_head(FILE *file, const struct output *output, const char *resource)
 {
+    assert(file && output);
     json_command(file, output);
     if (!resource) {
         json_resources(file, output);
@@ -116,6 +117,7 @@ void output_json_begin(FILE *file, const struct output *output, const char *reso
 
 void output_json_begin_bytes(FILE *file, const struct output *output, const void *resource, size_t size, const char *text)
 {
+    assert(resource || size == 0);
     json_command(file, output);
     (void)fputs("\"resource\":", file);
     json_string(file, resource, size);

@@ -65,6 +65,7 @@ static void put_string(struct sink *sink, const struct field *field, const char 
 {
     const char *end = field->precision < 0 ? NULL : memchr(text, '\0', (size_t)field->precision);
 
+    assert(text);
     put_field(sink, field, "", text, end || field->precision < 0 ? strlen(text) : (size_t)field->precision);
 }
 
@@ -78,6 +79,7 @@ static int read_size(const char **at, struct arguments *arguments)
 {
     int size = 0;
 
+    assert(*at && **at != '\0');
     if (**at == '*') {
         ++*at;
         return va_arg(arguments->list, int);

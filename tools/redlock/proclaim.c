@@ -1,5 +1,6 @@
 #include "proclaim.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,7 @@ static const char resign_script[] =
 
 static void say_script(struct ask_all *all, const char *script, const struct proclamation *p, const struct settings *settings)
 {
+    assert(settings->name_count == 1);
     ask_all_argument(all, "EVAL");
     ask_all_argument(all, script);
     ask_all_argument(all, "1");
@@ -29,6 +31,7 @@ void proclaim_begin(struct proclamation *p, struct session *session, const char 
 {
     const struct settings *settings = session->settings;
 
+    assert(as && redlock_ticket(&session->lock) > 0);
     memset(p, 0, sizeof *p);
     redlock_value(redlock_engine(&session->client), &session->lock, p->value);
     (void)print_text(p->epoch, sizeof p->epoch, "%" PRIu64, redlock_ticket(&session->lock));

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "program.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -231,12 +232,14 @@ static int read_pid(const struct reading *r)
 {
     uint32_t number = reading_number(r, "pid");
 
+    assert(r->argument);
     if (number == 0) refuse(r->settings, "--pid: 0 is no process");
     return (int)number;
 }
 
 static uint32_t read_wait(const struct reading *r)
 {
+    assert(r->argument);
     return strcmp(r->argument, "forever") == 0 ? REDLOCK_FOREVER : reading_duration(r, "wait", 0);
 }
 
@@ -244,6 +247,7 @@ static uint8_t read_permits(const struct reading *r)
 {
     uint32_t number = 0;
 
+    assert(r->argument);
     if (count_read(r->argument, REDLOCK_PERMITS_MAX, &number) != NUMBER_OK || number == 0)
         refuse(r->settings, "--permits: '%s' is no number of permits: 1 to %d", r->argument, REDLOCK_PERMITS_MAX);
     return (uint8_t)number;
@@ -253,6 +257,7 @@ static enum log_form read_log(const struct reading *r)
 {
     static const char *const forms[] = { "text", "json", "syslog" };     /* As in enum log_form, from LOG_TEXT on. */
 
+    assert(r->argument);
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         if (strcmp(r->argument, forms[i]) == 0) return LOG_TEXT + (enum log_form)i;
     refuse(r->settings, "--log: '%s' is none of text, json, syslog", r->argument);
@@ -262,6 +267,7 @@ static void add_metrics_label(const struct reading *r)
 {
     char *value = strchr(r->argument, '=');
 
+    assert(r->argument);
     if (!value) refuse(r->settings, "--metrics-label: '%s' is not NAME=VALUE", r->argument);
     if (!text_is_plain(value)) refuse(r->settings, "--metrics-label: a value is UTF-8 without control characters");
     *value++ = '\0';
@@ -275,6 +281,7 @@ static void add_resource(const struct reading *r, bool is_shared)
     const char *option = is_shared ? "shared-resource" : "resource";
     struct settings *settings = r->settings;
 
+    assert(settings->name_count <= REDLOCK_SET_MAX);
     if (r->has_resource) refuse(settings, "--%s: name all resources by it, or the only one by a word", option);
     if (settings->name_count == REDLOCK_SET_MAX)
         refuse(settings, "--%s: '%s' is one too many: at most %d", option, r->argument, REDLOCK_SET_MAX);
@@ -362,6 +369,7 @@ _Noreturn static void run_admin(char **argv, const char *word)
     char path[PATH_MAX];
     ssize_t size = readlink("/proc/self/exe", path, sizeof path - sizeof end);
 
+    assert(word[0] != '\0');
     if (size > 0) {
         memcpy(path + size, end, sizeof end);
         (void)execv(path, argv);
@@ -385,6 +393,7 @@ static bool read_kind(struct settings *settings, const char *kind)
 {
     uint32_t slot = 0;
 
+    assert(settings->name_count > 0);
     if (strcmp(kind, "s") == 0) {
         settings->shared = true;
         return true;
@@ -440,6 +449,7 @@ static void read_words(struct words *w)
     struct reading *r = &w->r;
     struct settings *settings = r->settings;
 
+    assert(w->holding);
     read_options(w);
     if (settings->command == COMMAND_STATUS && settings->name_count == 0 && !reading_has_more(r)) run_admin(r->argv - 1, "status");
     if (settings->name_count == 0) {
@@ -476,6 +486,7 @@ static void set_ticket_life(struct settings *settings)
     struct redlock_config *engine = &settings->options.engine;
     uint64_t ms = (uint64_t)settings->ttl_ms + engine->guard_ms + 2 * (uint64_t)engine->ticket_skew_ms;
 
+    assert(settings->ttl_ms > 0);
     if (ms > engine->ticket_life_ms) engine->ticket_life_ms = ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
 }
 
@@ -541,6 +552,7 @@ static void set_holder(struct settings *settings, struct holding *holding, bool 
     const char *slash = strrchr(holding->program[0], '/'), *program = slash ? slash + 1 : holding->program[0];
     char *to = holding->default_holder, *end = to + sizeof holding->default_holder - 1;
 
+    assert(holding->program && holding->program[0]);
     for (const char *from = holding->default_name; *from && to < end; from++) *to++ = *from;
     if (to < end) *to++ = ' ';
     while (*program && to < end) *to++ = *program++;
@@ -555,6 +567,7 @@ static void set_kinds(struct settings *settings)
 {
     bool is_any_shared = false;
 
+    assert(settings->name_count > 0);
     for (unsigned i = 0; i < settings->name_count; i++) is_any_shared |= settings->is_shared[i] |= settings->shared;
     if (settings->fair && (is_any_shared || settings->permits > 0 || settings->redisson || settings->name_count > 1))
         refuse(settings, "--fair: strict order is of one RESOURCE, which is not shared, has no permits and is not Redisson's");

@@ -1,5 +1,6 @@
 #include "publish.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "ask_all.h"
@@ -10,6 +11,7 @@ static struct ask_all all;      /* One process waits for one lock at a time. */
 /* On a channel that nobody hears. The empty message is none that a waiting client would take for its own either. */
 static void begin(struct session *session)
 {
+    assert(all.argument_count == 0);
     ask_all_argument(&all, "PUBLISH");
     ask_all_argument(&all, "redlock:");
     ask_all_argument(&all, "");
@@ -21,6 +23,7 @@ static void hear(struct session *session, unsigned k)
 {
     struct redlock_item item;
 
+    assert(k < REDLOCK_NODES_MAX);
     if (!all.is_asked[k] || redlock_question_status(&all.questions[k]) == REDLOCK_PENDING) return;
     if (!ask_all_answer(&all, k, &item) && item.type == REDLOCK_ITEM_ERROR && item.size > 7 &&
         memcmp(item.bytes, "NOPERM ", 7) == 0)

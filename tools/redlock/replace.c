@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "replace.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -34,6 +35,7 @@ static bool name_beside(char *beside, size_t size, const char *path)
 {
     struct timespec now;
 
+    assert(size > 0);
     (void)clock_gettime(CLOCK_REALTIME, &now);
     return print_text(beside, size, "%s.%ld.%ld", path, (long)getpid(), now.tv_nsec) < (int)size;
 }
@@ -57,6 +59,7 @@ bool replace_file(const char *path, bool (*write)(void *context, int fd), void *
     void (*was)(int) = signal(SIGXFSZ, SIG_IGN);    /* A limit on the size of files is an error like others. */
     int error = replace(path, write, context);
 
+    assert(path && write);
     (void)signal(SIGXFSZ, was);
     errno = error;
     return !error;

@@ -1,5 +1,6 @@
 #include "report.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -56,6 +57,7 @@ static const char *trouble_advice(const struct output *output, enum redlock_trou
 
 static void say_advice(struct session *session, unsigned k, const char *text, const char *advice)
 {
+    assert(k < redlock_node_count(&session->client));
     say("node %u (%s): %s%s%s%s", k, redlock_node_address(&session->client, k), text, advice ? " (" : "",
         advice ? advice : "", advice ? ")" : "");
 }
@@ -92,6 +94,7 @@ static bool report_trouble(struct session *session, unsigned k)
 {
     const struct session_note *note = &session->notes[k];
 
+    assert(k < redlock_node_count(&session->client));
     if (note->is_voting)
         say_advice(session, k, note->text, session->output->has_no_ticket_option
                    ? trouble_advice(session->output, REDLOCK_TROUBLE_RESTARTED)
@@ -104,6 +107,7 @@ static bool report_trouble(struct session *session, unsigned k)
 /* A node that would have got the script if the round had not been over has not voted yet. */
 static enum redlock_vote vote_so_far(const struct session *session, unsigned k)
 {
+    assert(k < redlock_node_count(&session->client));
     if (redlock_last_round(&session->lock)->number == 0) return REDLOCK_VOTE_NOT_ASKED;
     return session->notes[k].came_late ? REDLOCK_VOTE_PENDING : redlock_vote_of(&session->lock, k);
 }
@@ -134,6 +138,7 @@ static bool had_time(const struct session *session, unsigned k)
 {
     const struct redlock_round *round = redlock_last_round(&session->lock);
 
+    assert(k < redlock_node_count(&session->client));
     if (round->decided_at != 0) return false;
     return session->missing >> k & 1 || redlock_now_us() - round->started_at >= ROUND_SHORT_US;
 }
@@ -161,6 +166,7 @@ const char *report_why_missing(const struct session *session, unsigned k, const 
 {
     const struct session_note *note = &session->notes[k];
 
+    assert(k < redlock_node_count(&session->client));
     if (is_trouble(note)) {
         *advice = advice_on(session, note->text, note->trouble);
         return note->text;
@@ -193,6 +199,7 @@ static const char *describe_holder(struct session *session, char *text, size_t s
     char duration[TEXT_DURATION_MAX];
     uint32_t ms = redlock_free_in_ms(&session->lock);
 
+    assert(size > 0);
     if (ms == REDLOCK_FOREVER)
         (void)print_text(text, size, " (its key has no TTL, so it is no lock: choose another RESOURCE, or delete the key)");
     else if (ms == REDLOCK_UNTOLD) text[0] = '\0';
@@ -228,6 +235,7 @@ const char *reserved_end(const char *name)
     };
     const char *end = strrchr(name, '#');
 
+    assert(name);
     for (size_t i = 0; end && i < sizeof ends / sizeof ends[0]; i++)
         if (strcmp(end, ends[i]) == 0) return end;
     return NULL;
@@ -238,6 +246,7 @@ static const char *describe_mistake(struct session *session, char *text, size_t 
 {
     size_t sum = 0;
 
+    assert(size > 0);
     text[0] = '\0';
     for (unsigned i = 0; i < session->output->name_count; i++) {
         const char *name = session->output->names[i], *end = reserved_end(name);
@@ -283,6 +292,7 @@ void report_status(struct session *session, enum redlock_status status)
     enum redlock_status why = status == REDLOCK_TIMEOUT ? notes_attempt_status(session) : status;
     bool is_two = why != status && why != REDLOCK_PENDING && why != REDLOCK_OK;
 
+    assert(status != REDLOCK_OK);
     if (session->output->json) {
         json_status(session, status);
         return;
@@ -297,6 +307,7 @@ void report_validity(struct session *session, const char *what)
 {
     char duration[TEXT_DURATION_MAX], ticket[48] = "";
 
+    assert(what);
     if (redlock_ticket(&session->lock) > 0)
         (void)print_text(ticket, sizeof ticket, ", with ticket %" PRIu64, redlock_ticket(&session->lock));
     say("%s: %s for %s, granted by %u of %u nodes so far%s", session->output->resource, what,
@@ -326,6 +337,7 @@ static void json_node(FILE *file, struct session *session, unsigned k)
     enum redlock_vote vote = vote_so_far(session, k);
     bool is_well = !is_trouble(note) || vote == REDLOCK_VOTE_GRANTED;
 
+    assert(k < redlock_node_count(&session->client));
     (void)print_to(file, "%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
     json_text(file, redlock_node_address(&session->client, k));
     (void)print_to(file, ",\"vote\":\"%s\",\"trouble\":", report_vote_name(vote));

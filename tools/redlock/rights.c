@@ -1,5 +1,6 @@
 #include "rights.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "settings.h"
@@ -41,6 +42,7 @@ unsigned rights_of(const char *right)
     size_t size = strlen(right);
     unsigned parts;
 
+    assert(size > 0);
     for (const char *at = table; *at; at = strchr(at, ' ') + 1) {
         at = read_parts(at, &parts);
         if (strncmp(at, right, size) == 0 && at[size] == ' ') return parts;
@@ -58,6 +60,7 @@ static char *put(char *to, const char *text)
 
 char *rights_list(char *to, unsigned parts, unsigned others)
 {
+    assert(to);
     for (const char *at = table; *at; at++) {
         unsigned of;
         bool is_told;
@@ -86,6 +89,7 @@ const char *rights_advice(unsigned parts)
     static char text[ADVICE_MAX];
     char *to = rights_list(put(text, "allow it: ACL SETUSER <user>"), parts, 0);
 
+    assert(parts != 0);
     to = put_option(to, parts, RIGHTS_PART('v'), ": --trust-unknown");
     if (!(parts & RIGHTS_PART('e'))) to = put_option(to, parts, RIGHTS_PART('t') | RIGHTS_PART('y'), ": --no-ticket");
     (void)put_option(to, parts, RIGHTS_PART('w') | RIGHTS_PART('z'), ": --no-wake-ups");

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "commands.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -96,6 +97,7 @@ static bool is_forgotten(const struct run *run)
 
 static const char *reason_of(const struct run *run, uint64_t now_us)
 {
+    assert(run->ending != NOT_ENDING);
     if (run->ending == GUARDIAN_KILLED) return "the guardian was killed";
     if (run->ending == HELD_TOO_LONG) return "held for --max-hold";
     if (run->ending == EXTENDED_TOO_OFTEN) return "extended as often as --max-extensions allows";
@@ -108,6 +110,7 @@ static const char *reason_of(const struct run *run, uint64_t now_us)
 
 static void end_command(struct run *run, enum ending ending, uint64_t now_us)
 {
+    assert(run->ending == NOT_ENDING && ending != NOT_ENDING);
     run->ending = ending;
     guardian_end(&run->guardian);
     notify(&run->notifier, run->lead ? NULL : "STOPPING=1", "Ending the command, for want of the lock:",
@@ -128,6 +131,7 @@ static void begin_keeping(struct run *run)
     uint32_t hold_ms = holding->max_hold_ms > 0 ? holding->max_hold_ms + run->settings->ttl_ms : 0;
     uint64_t now = redlock_now_us();
 
+    assert(!run->has_run);
     run->valid_until = valid_until(run, now);
     votes_begin(&run->votes, run->session);
     if (holding->hold_at_least_ms > 0) run->leave_until = now + (uint64_t)holding->hold_at_least_ms * 1000;
@@ -176,6 +180,7 @@ static enum ending ending_by_time(const struct run *run, uint64_t now_us)
 /* Why the command must end now, if it must. */
 static enum ending ending_due(const struct run *run, uint64_t now_us)
 {
+    assert(run->ending == NOT_ENDING);
     if (is_forgotten(run) || run->kept == REDLOCK_LOST) return LOCK_LOST;
     if (now_us >= last_term_at(run, now_us))            return ending_by_time(run, now_us);
     return now_us >= run->hold_until ? HELD_TOO_LONG : NOT_ENDING;
@@ -226,6 +231,7 @@ static void stop_with_command(struct run *run, int number)
 {
     char duration[TEXT_DURATION_MAX];
 
+    assert(number > 0);
     bool is_asking = number != SIGTSTP && run->is_within;
 
     terminal_take(&run->terminal, run->guardian.ward.child.pid);
@@ -238,6 +244,7 @@ static void stop_with_command(struct run *run, int number)
 /* A command stopped by SIGSTOP was stopped on purpose: the lock is kept. One that wants the terminal gets it. */
 static void command_stopped(struct run *run, int number)
 {
+    assert(number > 0);
     if (number == SIGSTOP || run->ending != NOT_ENDING) return;
     if (number != SIGTSTP && terminal_give(&run->terminal, run->guardian.ward.child.pid)) guardian_signal(&run->guardian, SIGCONT);
     else stop_with_command(run, number);
@@ -292,6 +299,7 @@ static void set_resources(const struct settings *settings)
     char lines[REDLOCK_RESOURCE_MAX + 1];
     size_t used = 0;
 
+    assert(settings->name_count > 0);
     for (unsigned i = 0; i < settings->name_count && used < sizeof lines; i++)
         used += (size_t)print_text(lines + used, sizeof lines - used, "%s%s", i > 0 ? "\n" : "", settings->names[i]);
     (void)setenv("REDLOCK_RESOURCE", lines, 1);
@@ -303,6 +311,7 @@ static void set_period(const struct run *run)
     const struct redlock_period *period = &run->once.period;
     char begins[24];
 
+    assert(period->period_ms > 0);
     (void)print_text(begins, sizeof begins, "%" PRIu64, redlock_period_begins_ms(period->wall_us, period->period_ms) / 1000);
     (void)setenv("REDLOCK_PERIOD", begins, 1);
 }
@@ -312,6 +321,7 @@ static int start_guardian(struct run *run, struct settings *settings)
 {
     int error;
 
+    assert(run->holding->program);
     run->is_within = getenv("REDLOCK_TOKEN") != NULL;
     set_resources(run->settings);
     if (!run->settings->ticket) (void)unsetenv("REDLOCK_TICKET");       /* That of a lock around this one. */
@@ -353,6 +363,7 @@ static int report_start(struct run *run, int error)
 {
     const struct settings *settings = run->settings;
 
+    assert(error != 0);
     run->refusal = error == ECANCELED ? "lost: its validity had ended before the command could begin"
                  : error == ESRCH     ? "the guardian was killed" : text_system_error(error);
     if (!settings->output.json && error == ECANCELED) say("%s: %s", settings->output.resource, run->refusal);
@@ -367,6 +378,7 @@ static int run_to_its_end(struct run *run)
 {
     bool is_refused;
 
+    assert(!run->has_run);
     set_environment(run);
     signals_catch_more();
     if (!guardian_run(&run->guardian, valid_until(run, redlock_now_us()))) return report_start(run, ESRCH);
@@ -408,6 +420,7 @@ static void leave_held(struct run *run)
     enum redlock_status status = leave_lock(run->session, run->leave_until);
     char duration[TEXT_DURATION_MAX];
 
+    assert(run->leave_until > 0);
     run->kept = status;
     run->is_gone = is_forgotten(run);
     log_transition(run->session, run->is_gone ? LOG_LOST : LOG_LEFT, status == REDLOCK_OK ? NULL : redlock_status_text(status));
@@ -481,6 +494,7 @@ static void tell_json(struct session *session, enum redlock_status status, const
                        : code == EXIT_NO_QUORUM ? "not marked" : "command not run";
     FILE *file;
 
+    assert(run->ending <= GUARDIAN_KILLED);
     if (status == REDLOCK_OK && (run->is_gone || run->ending == LOCK_LOST)) status = REDLOCK_LOST;
     file = outbox_compose();
     output_json_begin(file, &session->settings->output, NULL, status, NULL);
@@ -527,6 +541,7 @@ static int run_once(struct run *run, struct settings *settings)
 {
     int code = EXIT_TROUBLE;
 
+    assert(run->hold_until == REDLOCK_NEVER);
     if (start_guardian(run, settings) != 0) return EXIT_TROUBLE;
     if (open_session(run->session, settings) == REDLOCK_OK) code = run_in_session(run);
     guardian_close(&run->guardian);
@@ -552,6 +567,7 @@ int lead_command(struct session *session, struct settings *settings, struct hold
     struct run run;
     int code;
 
+    assert(holding->program && holding->program[0]);
     given = *settings;
     notify_open(&notifier);
     notify(&notifier, "READY=1", "Waits to lead:", settings->output.resource);      /* A candidate that waits is in service. */

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "session.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -27,6 +28,7 @@ static void listen_to_events(struct session *session)
 {
     const struct settings *settings = session->settings;
 
+    assert(session->output == &settings->output);
     if (settings->trace) {
         trace_begin(&session->trace, &session->client, settings->trace);
         session->trace.news = &session->news;
@@ -41,6 +43,7 @@ enum redlock_status session_open(struct session *session, struct settings *setti
 {
     enum redlock_status status;
 
+    assert(settings->name_count <= REDLOCK_SET_MAX);
     memset(session, 0, sizeof *session);
     memset(mistake, 0, sizeof *mistake);
     session->settings = settings;
@@ -88,6 +91,7 @@ void session_step(struct session *session)
 {
     enum redlock_status status = redlock_step(&session->client);
 
+    assert(session->output);
     notes_take(session);
     if (status != REDLOCK_OK) session->fault = status;
     if (session->settings->trace) trace_flush(&session->trace);
@@ -123,6 +127,7 @@ static int timeout_ms(const struct session *session, uint64_t until_us)
 /* Descriptors that are open, and no others: poll() refuses more entries than a process may have descriptors. */
 static nfds_t add_watch(struct pollfd *fds, nfds_t count, struct pollfd fd)
 {
+    assert(count < REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) + 2);
     if (fd.fd >= 0) fds[count++] = fd;
     return count;
 }
@@ -135,6 +140,7 @@ static void wait_for(struct session *session, int signals, uint64_t until_us)
     struct pollfd *watched = &fds[0];
     nfds_t count;
 
+    assert(sessions <= REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true));
     if (session->settings->meter) until_us = sooner(until_us, session->settings->meter->due_at());
     *watched = (struct pollfd){ .fd = session->watched, .events = POLLIN };
     fds[1] = (struct pollfd){ .fd = signals, .events = POLLIN };
@@ -182,6 +188,7 @@ static void connect_nodes(struct session *session, bool is_quorum_enough)
     unsigned count = redlock_node_count(&session->client), settled = 0, voting = 0;
     uint64_t begin = redlock_now_us(), until = begin + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
 
+    assert(count > 0);
     session_step(session);
     while (!session->fault && redlock_now_us() < until) {
         settled = voting = 0;
@@ -234,6 +241,7 @@ void session_close(struct session *session)
 {
     bool owes = redlock_owed(&session->lock) > 0;
 
+    assert(session->settings);
     if (redlock_valid_us(&session->lock, redlock_now_us()) == 0) redlock_part(&session->client, &session->lock);
     redlock_close(&session->client, owes ? session->settings->options.engine.node_timeout_ms : 0);
     if (session->settings->trace) trace_end(&session->trace);

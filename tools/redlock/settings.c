@@ -8,6 +8,7 @@ void refuse(const struct settings *settings, const char *format, ...)
 {
     va_list arguments;
 
+    assert(format);
     va_start(arguments, format);
     output_refuse(settings ? settings->output.command : NULL, format, arguments);
 }

@@ -1,4 +1,5 @@
 /* status: what each node knows of a lock, and what the majority says. Reads only. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ const char *status_value_text(const struct redlock_sight *sight, char *text, siz
 {
     size_t kept = sight_kept(sight);
 
+    assert(size > 0);
     if (!sight->is_readable) return "a value that we may not read";
     (void)text_printable(text, size, sight->value, kept);
     if (sight->value_size > kept) (void)print_text(text + strlen(text), size - strlen(text), "...");
@@ -31,6 +33,7 @@ static void print_named_holder(const struct view *view)
     uint64_t now = redlock_wall_us();
     char name[4 * REDLOCK_HOLDER_MAX + 1], duration[TEXT_DURATION_MAX];
 
+    assert(held->name[0] != '\0');
     (void)print("held by %s", text_printable(name, sizeof name, held->name, strlen(held->name)));
     if (held->ticket > 0)                       (void)print(", last ticket %" PRIu64, held->ticket);
     if (held->ticket > 0 && held->ticket < now) (void)print(" (%s ago)", text_duration(duration, (now - held->ticket) / 1000));
@@ -43,6 +46,7 @@ static void print_shared(const struct view *view)
 {
     char duration[TEXT_DURATION_MAX];
 
+    assert(view->is_shared);
     if (view->readers.answers < view->quorum) (void)print("shared");
     else (void)print("shared by %s%u", view->readers.are_more ? "more than " : "", view->readers.count);
     if (view->has_end) (void)print(", free in at most %s", text_duration(duration, view->ends_in_ms));
@@ -55,6 +59,7 @@ static void print_readers(const struct readers *readers, unsigned count)
     uint64_t now = redlock_wall_us();
     char value[4 * REDLOCK_VALUE_TEXT + 1], duration[TEXT_DURATION_MAX];
 
+    assert(count > 0);
     for (unsigned i = 0; i < readers->count; i++) {
         const struct reader *reader = &readers->readers[i];
         (void)print("  shared by %s, %s left, on %u of %u nodes\n",
@@ -81,6 +86,7 @@ void status_print_verdict(const struct view *view)
 {
     char resource[TEXT_MAX], value[4 * REDLOCK_TOKEN_TEXT + 8], duration[TEXT_DURATION_MAX];
 
+    assert(view->resource);
     (void)text_printable(resource, sizeof resource, view->resource, strlen(view->resource));
     (void)print("%s: ", resource);
     switch (view->verdict) {
@@ -124,6 +130,7 @@ static void print_sight(const struct redlock_sight *sight)
 /* Has it a vote in spite of its trouble, or does that say itself whether it has one? */
 static bool votes_or_says_so(const struct view *view, unsigned k)
 {
+    assert(k < view->count);
     return view_may_vote(view, k) || (!(view->barred >> k & 1) && view->session->notes[k].is_voting) ||
            view->session->notes[k].trouble == REDLOCK_TROUBLE_RESTARTED;
 }
@@ -133,6 +140,7 @@ static void print_node(const struct view *view, unsigned k, int width)
     const char *trouble = view_trouble(view, k);
     bool seen = view->sights[k].seen;
 
+    assert(k < view->count);
     (void)print("  node %-2u %-*s  ", k, width, redlock_node_address(&view->session->client, k));
     if (seen) print_sight(&view->sights[k]);
     if (trouble) (void)print(!seen ? "%s" : votes_or_says_so(view, k) ? " (%s)" : " (no vote: %s)", trouble);
@@ -186,6 +194,7 @@ static void json_node(const struct view *view, unsigned k)
     const struct redlock_sight *sight = &view->sights[k];
     const char *trouble = view_trouble(view, k);
 
+    assert(k < view->count);
     (void)print("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
     json_text(stdout, redlock_node_address(&view->session->client, k));
     (void)print(",\"state\":\"%s\"", state_name(sight));
@@ -283,6 +292,7 @@ static void print_permits(const struct permits *permits, const char *resource)
 {
     char name[TEXT_MAX];
 
+    assert(permits->known <= permits->count);
     (void)print("%s: ", text_printable(name, sizeof name, resource, strlen(resource)));
     if (permits->known < permits->count)
         (void)print("of %u permits %u are known to be taken; of %u too few nodes can tell", permits->count, permits->taken,
@@ -301,6 +311,7 @@ static void print_permits(const struct permits *permits, const char *resource)
 
 void status_json_permits(const struct permits *permits)
 {
+    assert(permits->count > 0);
     (void)print("\"permits\":%u,\"taken\":%u,\"slots\":[", permits->count, permits->taken);
     for (unsigned i = 0; i < permits->count; i++) {
         (void)fputs(i > 0 ? ",{\"resource\":" : "{\"resource\":", stdout);

@@ -1,5 +1,6 @@
 #include "text.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ static size_t utf8_size(const uint8_t *bytes, size_t size)
     size_t wanted = first < 0x80 ? 1 : first >= 0xc2 && first <= 0xdf ? 2 : (first & 0xf0) == 0xe0 ? 3
                   : first >= 0xf0 && first <= 0xf4 ? 4 : 0;
 
+    assert(size > 0);
     if (wanted == 0 || wanted > size) return 0;
     for (size_t i = 1; i < wanted; i++) {
         if (!is_tail(bytes[i])) return 0;
@@ -58,6 +60,7 @@ const char *text_printable(char *text, size_t text_size, const void *bytes, size
     const uint8_t *from = bytes, *end = from + size;
     size_t used = 0;
 
+    assert(text_size > 0);
     while (from < end) {
         size_t taken = utf8_size(from, (size_t)(end - from));
         bool is_plain = taken > 0 && !is_control(from);
@@ -89,6 +92,7 @@ void text_say(const char *format, va_list arguments)
     int size;
     char *text;
 
+    assert(format);
     va_copy(again, arguments);
     size = print_text_list(NULL, 0, format, arguments);
     text = size >= 0 ? malloc((size_t)size + 8) : NULL;
@@ -138,6 +142,7 @@ const char *text_time(char text[TEXT_TIME_MAX], uint64_t wall_us)
     unsigned year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
     unsigned of_year = of_era - (365 * year + year / 4 - year / 100), month = (5 * of_year + 2) / 153;
 
+    assert(month < 12);
     (void)print_text(text, TEXT_TIME_MAX, "%u-%02u-%02uT%02u:%02u:%02u.%03uZ", year + era * 400 + (month > 9),
                      month < 10 ? month + 3 : month - 9, of_year - (153 * month + 2) / 5 + 1, (unsigned)(s / 3600 % 24),
                      (unsigned)(s / 60 % 60), (unsigned)(s % 60), (unsigned)(wall_us / 1000 % 1000));
@@ -148,6 +153,7 @@ char *text_find(const char *text, const char *words)
 {
     size_t size = strlen(words);
 
+    assert(size > 0);
     for (; *text != '\0'; text++)
         if (strncmp(text, words, size) == 0) return (char *)(uintptr_t)text;
     return NULL;
@@ -166,6 +172,7 @@ void json_string(FILE *file, const void *bytes, size_t size)
 {
     const uint8_t *from = bytes, *end = from + size;
 
+    assert(file);
     (void)fputc('"', file);
     while (from < end) {
         size_t taken = utf8_size(from, (size_t)(end - from));

@@ -1,5 +1,6 @@
 #include "trace.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,6 +40,7 @@ static void reset_session(struct trace_session *session, bool is_blind)
 
 void trace_begin(struct trace *trace, struct redlock_client *client, enum trace_mode mode)
 {
+    assert(mode != TRACE_NOTHING);
     memset(trace, 0, sizeof *trace);
     trace->client = client;
     trace->node_count = redlock_node_count(client);
@@ -61,6 +63,7 @@ static void put(struct trace *trace, const char *format, ...)
 {
     va_list arguments;
 
+    assert(trace->out_used <= sizeof trace->out);
     if (sizeof trace->out - trace->out_used < LINE_MAX_SIZE) write_out(trace);
     va_start(arguments, format);
     (void)print_text_list(trace->out + trace->out_used, LINE_MAX_SIZE, format, arguments);
@@ -72,6 +75,7 @@ static void print_line(struct trace *trace, uint64_t at_us, const char *origin, 
 {
     uint64_t since;
 
+    assert(text && meaning);
     if (trace->began_at == 0) {
         trace->began_at = at_us;
         put(trace, "      ms  node     (> sent, < received, = what came of it)\n");
@@ -92,6 +96,7 @@ static void print_node_line(struct trace *trace, uint64_t at_us, unsigned k, cha
 {
     char origin[16];
 
+    assert(k < TRACE_SESSIONS_MAX);
     (void)print_text(origin, sizeof origin, "%4u%c %c", k % trace->node_count, is_subscription(trace, k) ? 'e' : ' ', direction);
     print_line(trace, at_us, origin, text, meaning);
 }
@@ -124,6 +129,7 @@ static const char *describe_session(const struct trace *trace, unsigned k, uint6
 
 static const char *address_of(const struct trace *trace, unsigned k)
 {
+    assert(trace->node_count > 0);
     return trace->client ? redlock_node_address(trace->client, k % trace->node_count) : "";
 }
 
@@ -131,6 +137,7 @@ static void print_connected(struct trace *trace, const struct redlock_event *eve
 {
     char text[REDLOCK_ADDRESS_MAX + TRACE_TEXT_MAX];
 
+    assert(event->session < TRACE_SESSIONS_MAX);
     reset_session(&trace->sessions[event->session], false);
     if (trace->mode == TRACE_VOTES) return;
     (void)print_text(text, sizeof text, "connected to %s%s", address_of(trace, event->session),
@@ -143,6 +150,7 @@ static void print_disconnected(struct trace *trace, const struct redlock_event *
     char text[REDLOCK_ADDRESS_MAX + TRACE_TEXT_MAX + 2], why[TRACE_TEXT_MAX];
     bool was_needed = event->trouble != REDLOCK_TROUBLE_NEW;
 
+    assert(event->session < TRACE_SESSIONS_MAX);
     (void)print_text(text, sizeof text, "%s: %s", address_of(trace, event->session),
                      was_needed ? describe_session(trace, event->session, event->at_us, why) : "no longer needed");
     if (was_needed || trace->mode == TRACE_ALL) print_node_line(trace, event->at_us, event->session, '=', text, "");
@@ -220,6 +228,7 @@ static void describe_won(char *text, size_t size, const struct trace *trace, con
 {
     char took[TEXT_DURATION_MAX], drift[TEXT_DURATION_MAX], left[TEXT_DURATION_MAX], ticket[32] = "";
 
+    assert(size > 0);
     if (event->ticket > 0 && event->command == REDLOCK_COMMAND_ACQUIRE)
         (void)print_text(ticket, sizeof ticket, ", ticket %" PRIu64, event->ticket);
     (void)print_text(text, size, "%s %u/%u: %" PRIu32 " - %s elapsed - %s drift = %s ms valid%s",
@@ -235,6 +244,7 @@ static void describe_lost(char *text, size_t size, const struct trace *trace, co
     unsigned granted = count_of(event->granted), pending = trace->node_count - granted - refused - unknown - not_asked;
     char took[TEXT_DURATION_MAX];
 
+    assert(size > 0);
     (void)print_text(text, size,
                      "lost after %s ms: %u granted, %u refused, %u unknown, %u not asked, %u pending: %u of %u at most, quorum %u",
                      text_ms(took, event->elapsed_us), granted, refused, unknown, not_asked, pending, granted + pending,
@@ -246,6 +256,7 @@ static void print_verdict(struct trace *trace, const struct redlock_event *event
     bool has_quorum = count_of(event->granted) >= redlock_quorum(trace->node_count);
     char text[TRACE_TEXT_MAX];
 
+    assert(trace->node_count > 0);
     print_not_asked(trace, event);
     print_silent(trace, event);
     if (has_quorum) describe_won(text, sizeof text, trace, event);
@@ -271,6 +282,7 @@ static void print_ended(struct trace *trace, const struct redlock_event *event)
 
 static void add_text(struct trace_stream *stream, const char *text)
 {
+    assert(stream->used < sizeof stream->text);
     while (*text != '\0' && stream->used < sizeof stream->text - 1) stream->text[stream->used++] = *text++;
     stream->text[stream->used] = '\0';
 }
@@ -286,6 +298,7 @@ static size_t line_size(const uint8_t *data, size_t size)
 {
     const uint8_t *end = memchr(data, '\r', size);
 
+    assert(data);
     return end ? (size_t)(end - data) : size;
 }
 
@@ -294,6 +307,7 @@ static void add_bytes(struct trace_stream *stream, const uint8_t *data, size_t s
 {
     char text[4 * SHOWN_MAX + 1];
 
+    assert(size <= SHOWN_MAX);
     add_text(stream, text_printable(text, sizeof text, data, size));
 }
 
@@ -362,6 +376,7 @@ static const char *name_argument(struct trace_stream *stream, unsigned number, c
 {
     const char *name = redlock_argument_name(stream->command, number - WORD_KEYS - stream->keys);
 
+    assert(number >= WORD_KEYS + stream->keys);
     if (stream->is_of_shared) return stream->command == REDLOCK_COMMAND_ACQUIRE && name ? "arrived" : NULL;
     if (!name || *name != 'p' || item->size == 0) return name;      /* permits */
     stream->is_of_shared = *item->data == 's' || *item->data == 'x';
@@ -470,6 +485,7 @@ static void note_sent(struct trace *trace, const struct redlock_event *event)
 {
     struct trace_session *session = &trace->sessions[event->session];
 
+    assert(event->session < TRACE_SESSIONS_MAX);
     print_not_asked(trace, event);
     session->asked[session->end++ % TRACE_SENT_MAX] = (struct trace_sent){ (uint8_t)event->command, (uint8_t)event->form };
 }
@@ -479,6 +495,7 @@ static void read_sent(struct trace *trace, uint64_t now_us, unsigned k, const ui
     struct trace_session *session = &trace->sessions[k];
     struct trace_stream *stream = &session->sent;
 
+    assert(k < TRACE_SESSIONS_MAX);
     while (!session->is_blind && session->first != session->end) {
         struct trace_sent asked = session->asked[session->first % TRACE_SENT_MAX];
         stream->command = (enum redlock_command)asked.command;
@@ -529,6 +546,7 @@ static const char *describe_refused(const char *reply, const char *why, char tex
     const char *left = strchr(reply, ' '), *turn = left ? strchr(left + 1, ' ') : NULL;
     const char *names = turn ? "; last turn, before us (-1: all):" : "";
 
+    assert(reply && why);
     (void)print_text(text, TRACE_TEXT_MAX, "refused: %.99s%s%.32s", why, names, turn ? turn : "");
     return text;
 }
@@ -580,6 +598,7 @@ static void print_heard(struct trace *trace, const struct redlock_event *event)
     char text[TRACE_TEXT_MAX];
     const char *meaning = "";
 
+    assert(event->session < TRACE_SESSIONS_MAX);
     if (event->round == trace->round) trace->unknown = event->unknown;
     if (session->is_blind || event->session != trace->receiving) return;
     if (!read_message(stream, &trace->bytes, &trace->size)) return;
@@ -639,6 +658,7 @@ static void print_events(struct trace *trace)
 
 static void read_received(struct trace *trace, unsigned k, const uint8_t *bytes, size_t size)
 {
+    assert(k < TRACE_SESSIONS_MAX);
     trace->receiving = k;
     trace->bytes = bytes;
     trace->size = size;
@@ -651,6 +671,7 @@ void trace_traffic(void *context, uint64_t now_us, unsigned k, enum redlock_traf
 {
     struct trace *trace = context;
 
+    assert(context);
     if (what == REDLOCK_RECEIVED) read_received(trace, k, data, size);
     else                          print_events(trace);
     if (what == REDLOCK_SENT)     read_sent(trace, now_us, k, data, size);

@@ -3,6 +3,7 @@
 
 #ifdef __linux__
 
+#include <assert.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@ static pid_t spared;            /* 0: none. */
 
 void tree_spare(pid_t pid)
 {
+    assert(pid > 0);
     spared = pid;
 }
 
@@ -35,6 +37,7 @@ static size_t add_numbers(int fd, pid_t pids[], size_t count, size_t max)
     ssize_t size;
     pid_t number = 0;
 
+    assert(count <= max);
     while ((size = read(fd, piece, sizeof piece)) > 0) {
         for (ssize_t i = 0; i < size; i++) {
             bool is_digit = piece[i] >= '0' && piece[i] <= '9';

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "writer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -50,6 +51,7 @@ static void deliver(const struct settings *settings, struct piece *piece, size_t
 {
     const struct outbox_head *head = &piece->head;
 
+    assert(size <= sizeof piece->text);
     switch ((enum outlet)head->outlet) {
     case OUTLET_LOG:     log_deliver(&settings->output, piece->text, size, head->mark, head->dropped); break;
     case OUTLET_METRICS: settings->meter->deliver(piece->text, size, head->mark, head->dropped); break;
@@ -66,6 +68,7 @@ _Noreturn static void become_writer(const struct settings *settings, int reader)
     static struct piece piece;
     ssize_t size;
 
+    assert(reader >= 0);
     outbox_leave();
     ignore_signals();
     keep_only_stderr();
