@@ -469,7 +469,7 @@ static int break_in_session(struct session *session, const struct settings *sett
         return EXIT_TROUBLE;
     }
     status = break_lock(&b);
-    if (settings->output.json)        print_json(&b, status);
+    if (settings->output.json) print_json(&b, status);
     else if (!session->signal) say_result(&b, status);
     if (!output_written("the result") && status == REDLOCK_OK) status = REDLOCK_SYSTEM;
     return exit_of(session, status);

@@ -266,7 +266,7 @@ static int examine(struct doctor *d)
     judge(&d->survey, &d->limits, &d->findings);
     is_kept = !d->wishes->state_file || keep_clocks(d);
     if (d->settings->output.json) print_json(d);
-    else                   print_all(d);
+    else                          print_all(d);
     if (!output_written("the findings")) return EXIT_TROUBLE;
     return is_kept || exit_of_findings(d) > EXIT_WARNING ? exit_of_findings(d) : EXIT_TROUBLE;
 }

@@ -90,7 +90,7 @@ static int export(struct exporter *e)
     for (unsigned k = 0; k < redlock_node_count(&e->session->client); k++) (void)node_label(&e->session->client, k, e->names[k]);
     if (!listen_if_asked(e)) return EXIT_TROUBLE;
     if (e->wishes->once) run_once(e);
-    else                   run(e);
+    else                 run(e);
     if (e->session->fault) {
         report_status(e->session, e->session->fault);
         return EXIT_TROUBLE;

@@ -149,9 +149,9 @@ static int scan_in_session(struct session *session, const struct settings *setti
     enum redlock_status status = scan_nodes(session, &order, &show.counts);
 
     show_hide_progress(&show);
-    if (settings->output.json)             json_summary(&show, status);
+    if (settings->output.json)   json_summary(&show, status);
     else if (asked->only_counts) print_counts(&show);
-    else                            print_summary(&show);
+    else                         print_summary(&show);
     if (!settings->output.json) say_limits(&show);
     if (!output_written("the result")) status = REDLOCK_SYSTEM;
     return exit_code(&show, status);

@@ -286,7 +286,7 @@ void show_found(void *context, const struct scan_finding *finding)
     removed = fix(show, finding);
     take_account(show, finding->judgement, removed);
     if (show->settings->output.json) json_finding(show, finding, removed);
-    else if (removed >= 0)    (void)print("  removed from %d of %u nodes\n", removed, show->count);
+    else if (removed >= 0)           (void)print("  removed from %d of %u nodes\n", removed, show->count);
     (void)fflush(stdout);
 }
 
@@ -301,5 +301,5 @@ void show_found_held(void *context, const struct scan_finding *finding)
     show_hide_progress(show);
     show->told++;
     if (show->settings->output.json) json_finding(show, finding, -1);
-    else                      print_finding(show, finding);
+    else                             print_finding(show, finding);
 }

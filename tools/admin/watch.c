@@ -180,7 +180,7 @@ static void tell_changes(struct watching *w)
     for (unsigned i = 0; i < w->count; i++) {
         if (!has_changed(&w->locks[i])) continue;
         if (w->settings->output.json) print_json(w, &w->locks[i]);
-        else                   print_change(w, &w->locks[i]);
+        else                          print_change(w, &w->locks[i]);
     }
 }
 

@@ -309,7 +309,7 @@ static enum redlock_status hand_over(struct session *session)
 
     if (!takes_words(session)) return take_back(session, REDLOCK_TOO_LATE, late);
     if (session->output->json) print_json(session, REDLOCK_OK);
-    else                         print_token(session);
+    else                       print_token(session);
     if (!output_written("the token")) return take_back(session, REDLOCK_SYSTEM, "nobody has the token");
     if (redlock_valid_ms(&session->lock) > 0) return REDLOCK_OK;
     return take_back(session, REDLOCK_TOO_LATE, late);

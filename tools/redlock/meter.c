@@ -114,7 +114,7 @@ static void put_label(FILE *file, const char *before, const struct redlock_label
 {
     (void)print_to(file, "%s%s=\"", before, label->name);
     for (const char *c = label->value; *c; c++)
-        if (*c == '\n')                    (void)fputs("\\n", file);
+        if (*c == '\n')                   (void)fputs("\\n", file);
         else if (*c == '"' || *c == '\\') (void)print_to(file, "\\%c", *c);
         else                              (void)fputc(*c, file);
     (void)fputc('"', file);

@@ -14,7 +14,7 @@ static void report_mistake(const struct settings *settings, enum redlock_status 
     assert(status != REDLOCK_OK);
     if (mistake->text[0] == '\0')      output_failure(status, redlock_status_text(status));
     else if (status == REDLOCK_SYSTEM) output_failure(status, mistake->text);
-    else output_failure(status, nodes_describe(settings, status, mistake, text, sizeof text));
+    else                               output_failure(status, nodes_describe(settings, status, mistake, text, sizeof text));
 }
 
 enum redlock_status open_session(struct session *session, struct settings *settings)

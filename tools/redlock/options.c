@@ -253,7 +253,7 @@ static void glance_at_word(struct glance *glance, const struct reading *r, const
     const struct option_row *row = word[1] == '-' ? find_long(r, word + 2, size - 2) : NULL;
 
     glance->takes_next = false;
-    if (word[1] != '-')                         glance_at_letters(glance, r, word + 1);
+    if (word[1] != '-')                             glance_at_letters(glance, r, word + 1);
     else if (row && (row->argument || !word[size])) glance_at(glance, row, word[size] == '\0');
 }
 

@@ -119,12 +119,12 @@ static void print_sight(const struct redlock_sight *sight)
 {
     char value[4 * REDLOCK_TOKEN_TEXT + 8], duration[TEXT_DURATION_MAX];
 
-    if (!sight->exists)         (void)print("free");
-    else if (!sight->is_string) (void)print("a key of another type");
+    if (!sight->exists)               (void)print("free");
+    else if (!sight->is_string)       (void)print("a key of another type");
     else if (is_shared_marker(sight)) (void)print("shared");
-    else                        (void)print("held by %s", status_value_text(sight, value, sizeof value));
-    if (sight->exists && sight->has_ttl)       (void)print(", %s left", text_duration(duration, sight->ttl_ms));
-    else if (sight->exists)                    (void)print(", no TTL: it does not end by itself");
+    else                              (void)print("held by %s", status_value_text(sight, value, sizeof value));
+    if (sight->exists && sight->has_ttl) (void)print(", %s left", text_duration(duration, sight->ttl_ms));
+    else if (sight->exists)              (void)print(", no TTL: it does not end by itself");
 }
 
 /* Has it a vote in spite of its trouble, or does that say itself whether it has one? */
@@ -276,7 +276,7 @@ static enum redlock_status show(struct session *session, const char *resource)
 
     if (status == REDLOCK_OK) {
         if (session->output->json) print_json(&view);
-        else                         print_view(&view);
+        else                       print_view(&view);
         if (!session->output->json && view.verdict == VERDICT_FREE && strchr(resource, '*'))
             say("%s is the name of one lock: 'redlock scan PATTERN' finds those of several", resource);
         status = output_written("the result") ? view_status(&view) : REDLOCK_SYSTEM;
@@ -339,7 +339,7 @@ static enum redlock_status show_permits(struct session *session, const char *res
         return status;
     }
     if (session->output->json) print_json_of_permits(&permits, session, resource);
-    else                         print_permits(&permits, resource);
+    else                       print_permits(&permits, resource);
     return output_written("the result") ? permits_status(&permits) : REDLOCK_SYSTEM;
 }
 

@@ -120,10 +120,10 @@ const char *text_duration(char text[TEXT_DURATION_MAX], uint64_t ms)
 {
     uint64_t s = ms / 1000;
 
-    if (ms < 1000)      (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 " ms", ms);
-    else if (s < 120)   (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 ".%" PRIu64 " s", s, ms % 1000 / 100);
-    else if (s < 7200)  (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
-    else                (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s % 3600 / 60);
+    if (ms < 1000)     (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 " ms", ms);
+    else if (s < 120)  (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 ".%" PRIu64 " s", s, ms % 1000 / 100);
+    else if (s < 7200) (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
+    else               (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s % 3600 / 60);
     return text;
 }
 
