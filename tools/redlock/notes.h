@@ -1,5 +1,5 @@
-/* A session: a client, one lock, and what went wrong with each node in the lock's last round, which the engine forgets. Reports and
- * the log read it; session.h has the loop that drives it. */
+/* A session: a client, one lock, and notes on the nodes, since the engine forgets what went wrong in the last round. Reports and
+ * log read it; session.h has the loop that drives it. */
 #ifndef NOTES_H
 #define NOTES_H
 
@@ -25,9 +25,9 @@ struct session_note {
 
 struct session {
     const struct settings *settings;
-    const struct output *output;                /* That of the settings. */
+    const struct output *output;                /* Of the settings. */
     unsigned rights;                            /* What an ACL must allow: see rights_parts(). */
-    bool wants_ticket;
+    bool wants_ticket;                          /* A node that votes and gives none is in trouble. */
     struct redlock_client client;
     struct redlock_lock lock;
     struct redlock_name set[REDLOCK_SET_MAX];   /* What it is about. The library puts them in order. */

@@ -30,20 +30,22 @@ struct reading {
 
 /* ---- The command ---- */
 
-/* Begins, and finds the command in argv. COMMAND_NONE: there is none of the name that *word is set to then, as the program's next
- * step may be another program. Help, --help and --version end the program. settings: unused memory. */
+/* Begins, and finds the command in argv. COMMAND_NONE: the program has none of the name that *word is set to then; another one may
+ * have it. Help, --help and --version end the program. settings: unused memory. */
 enum command reading_begin(struct reading *r, const struct program *program, struct settings *settings, int argc, char **argv,
                            const char **word);
 
 /* Says that the word is no command, and which may be meant. others: words of another program, and NULL at the end; NULL: none. */
 _Noreturn void reading_refuse_command(const struct program *program, const char *word, const char *const *others);
 
-/* The command's own line follows: settings are all zero, but for it and for what the library has by default. */
+/* Turns to the command's own line. settings have the command and the library's defaults by then, and are zero otherwise. runs: the
+ * command runs a program of the user's, whose words follow. */
 void reading_begin_command(struct reading *r, enum command command, bool runs);
 
 /* ---- Its words ---- */
 
-/* Reads on until an option of the program's own, whose letter it returns, for its argument see below; 0: until an operand. */
+/* Reads on until an option of the program's own and returns its letter; its argument is in the reading. 0: an operand follows, or
+ * nothing. */
 int reading_option(struct reading *r);
 
 /* Reads a RESOURCE. */
