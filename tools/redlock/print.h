@@ -17,6 +17,6 @@
 int print(const char *format, ...) PRINT_LIKE(1, 2);
 int print_to(FILE *file, const char *format, ...) PRINT_LIKE(2, 3);
 int print_text(char *text, size_t size, const char *format, ...) PRINT_LIKE(3, 4);
-int print_text_list(char *text, size_t size, const char *format, va_list arguments) PRINT_LIKE(3, 0);
+int print_text_list(char *text, size_t size, const char *format, va_list list) PRINT_LIKE(3, 0);
 
 #endif

@@ -149,21 +149,21 @@ const char *text_time(char text[TEXT_TIME_MAX], uint64_t wall_us)
     return text;
 }
 
-char *text_find(const char *text, const char *words)
+const char *text_find(const char *text, const char *words)
 {
     size_t size = strlen(words);
 
     assert(size > 0);
     for (; *text != '\0'; text++)
-        if (strncmp(text, words, size) == 0) return (char *)(uintptr_t)text;
+        if (strncmp(text, words, size) == 0) return text;
     return NULL;
 }
 
 void text_cut_echo(char *text)
 {
-    char *echo = text_find(text, ", with args");
+    const char *echo = text_find(text, ", with args");
 
-    if (echo) *echo = '\0';
+    if (echo) text[echo - text] = '\0';
 }
 
 /* ---- For machines ---- */

@@ -45,7 +45,7 @@ void json_string(FILE *file, const void *bytes, size_t size);
 void json_text(FILE *file, const char *text);
 
 /* Where words begin in a text; NULL: they are not there. That of a libc is five times as large, for texts that are long. */
-char *text_find(const char *text, const char *words);
+const char *text_find(const char *text, const char *words);
 
 /* Cuts off what an error repeats of a command: a server that does not know AUTH by that name answers "unknown command ...,
  * with args beginning with: " and the password. */
