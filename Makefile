@@ -63,6 +63,7 @@ PARTS   := $(wildcard resp/*.c) $(filter-out $(foreach tls,$(filter-out $(TLS),$
            $(filter-out redlock/unity_%,$(wildcard redlock/*.c redlock/kinds/*.c))
 COMMAND := $(if $(TLS),tools/tls/with_tls.c) $(filter-out $(if $(TLS),%/without_tls.c),$(wildcard tools/redlock/*.c)) $(wildcard resp/*.c)
 ADMIN   := $(wildcard tools/admin/*.c)
+FLOORED := $(sort $(wildcard tools/redlock/*.c) $(ADMIN))
 BENCH   := $(filter-out $(foreach tls,$(filter-out $(TLS),$(TLS_ADAPTERS)),%/bench_$(tls).c),$(wildcard tools/bench/*.c))
 MANUALS := $(wildcard tools/man/*.[1-8])
 C_FILES := $(wildcard $(foreach folder,resp net net/* redlock tools/* tools/*/* tests tests/*,$(folder)/*.[ch]))
@@ -222,11 +223,12 @@ check-symbols: all
 	@tools/need prove
 	@$(RUN_TESTS) tests/unit/symbols.t
 
-# Which file may know which? The table of files in redlock/README.md is held against the includes and
-# against the symbols of the objects.
-check-floors: $(call object,$(PARTS))
+# Which file may know which? The tables of files in redlock/README.md and, for both commands, in
+# tools/redlock/README.md are held against the includes and against the symbols of the objects.
+check-floors: $(call object,$(PARTS) $(FLOORED))
 	@tools/need perl nm
 	@tests/floors/check redlock/README.md '$(BUILD)/obj' $(PARTS) $(sort $(wildcard resp/*.h net/*.h net/*/*.h redlock/*.h redlock/kinds/*.h))
+	@tests/floors/check tools/redlock/README.md '$(BUILD)/obj' $(FLOORED) $(sort $(wildcard tools/redlock/*.h tools/admin/*.h))
 
 # Tries the released files with every compiler that a vendor has.
 compilers:

@@ -140,7 +140,8 @@ static const char fair_extend_text[] = WIRE_FAIR_EXTEND_SCRIPT, fair_extend_sha1
 static const char fair_release_text[] = WIRE_FAIR_RELEASE_SCRIPT, fair_release_sha1[] = WIRE_FAIR_RELEASE_SHA1;
 
 static const struct wire_row fair_acquire = {
-    .text = fair_acquire_text, .sha1 = fair_acquire_sha1, .put = put_poll, .argument_count = 6, .read_refusal = wire_read_poll_refusal
+    .text = fair_acquire_text, .sha1 = fair_acquire_sha1, .put = put_poll, .argument_count = 6,
+    .read_refusal = wire_read_poll_refusal
 };
 static const struct wire_row fair_restore = {
     .text = fair_restore_text, .sha1 = fair_restore_sha1, .put = wire_put_grant, .argument_count = 5

@@ -8,7 +8,7 @@ PATH=$(dirname "$redlock"):$PATH
 export PATH
 
 # Those of the table, by name, except the one that is there to be refused.
-sed -n 's/^ *{ "\([a-z-]*\)", [O'"'"'].*/--\1/p' tools/redlock/reading.h tools/*/program.c | grep -vx -e --password | sort -u >"$directory/table"
+sed -n 's/^ *{ "\([a-z-]*\)", [O'"'"'].*/--\1/p' tools/redlock/tables.h tools/*/program.c | grep -vx -e --password | sort -u >"$directory/table"
 redlock help | awk '/^$/ { block++ } block == 1 && /^  [a-z]/ { print $1 }' >"$directory/commands"
 
 the_table_is_known() {
@@ -32,7 +32,7 @@ has_not() {
 
 # of_command COMMAND: its options are those that its help has, each once.
 of_command() {
-    redlock help "$1" | sed -n 's/^ *\(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p' | sort -u >"$directory/expected"
+    redlock "$1" --help=all | sed -n 's/^ *\(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p' | sort -u >"$directory/expected"
     same_words "$directory/expected"
 }
 
@@ -60,7 +60,8 @@ bash_options() {
 }
 bash_arguments() {
     bash_completes redlock acquire --trace = && has all votes && bash_completes redlock acquire --trace = v && has votes && has_not all &&
-    bash_completes redlock acquire --trace '' && [ ! -s "$directory/got" ] &&
+    bash_completes redlock acquire --trace '' && [ ! -s "$directory/got" ] && bash_completes redlock run --help = && has all &&
+    bash_completes redlock run --help '' && [ ! -s "$directory/got" ] &&
     bash_completes redlock run -w f && has forever && bash_completes redlock run --log '' && has text json syslog && bash_completes redlock run --password-file READ && has README.md &&
     bash_completes redlock run --password-file = READ && has README.md && bash_completes redlock run --log-file READ && has README.md && bash_completes redlock run -n @READ && has @README.md
 }

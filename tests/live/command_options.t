@@ -26,7 +26,7 @@ is_refused() {
 }
 
 help_names_the_options() {
-    is 0 "$1" --help || return 1
+    is 0 "$1" --help=all || return 1
     shift
     for option; do prints "^ +(-., )?--$option" || return 1; done
 }
@@ -45,8 +45,8 @@ help_is_shown() {
     }
 }
 help_fits_a_terminal() {
-    for command in run acquire extend release status; do
-        "$redlock" $command --help | awk -v c=$command 'length > 90 { print c ": " $0; bad = 1 } END { exit bad }' || return 1
+    for command in run acquire extend release status lead; do
+        { "$redlock" $command --help && "$redlock" $command --help=all; } | awk -v c=$command 'length > 90 { print c ": " $0; bad = 1 } END { exit bad }' || return 1
     done
 }
 check 'each command has a --help that names its options' help_is_shown
@@ -60,12 +60,32 @@ helps() {
     done
     is_refused "'frob' is none of run, acquire" help frob && is_refused "'x' is one word too many" help run x
 }
+
+# options_of COMMAND [--help=all]: how many it shows.
+options_of() {
+    "$redlock" "$1" "${2---help}" | grep -cE '^ +(-., )?--[a-z]'
+}
+# What is left out is told, and how to see it.
+help_is_short() {
+    for command in run acquire extend release keep lead; do
+        [ "$(options_of $command)" -le 12 ] && [ "$(options_of $command --help=all)" -gt 20 ] && is 0 $command --help &&
+            prints "^These are the options that most people need; --help=all shows all $(options_of $command --help=all)\.\$" || return 1
+    done
+    for command in status leader; do
+        [ "$(options_of $command)" = "$(options_of $command --help=all)" ] && is 0 $command --help && ! prints 'most people' || return 1
+    done
+    help_names_the_options run node wait ttl grace && is 0 run --help && prints '--wait' && ! prints '--grace' && is 0 --help=all &&
+    prints '^  run RESOURCE' && is 0 run -h && ! prints '--grace' && is 0 run --help all && ! prints '--grace' && is 0 run -hv &&
+    is_refused "--help: 'every' is not 'all'" run --help=every && is_refused "--help: '' is not 'all'" --help= &&
+    is 125 run --help=every --json && json err '$j->{text} =~ /is not .all/'
+}
 check 'help fits a terminal' help_fits_a_terminal
 check 'redlock help COMMAND is redlock COMMAND --help' helps
+check '--help shows the dozen options that people use, --help=all shows all' help_is_short
 
 manuals() {
     for command in run acquire extend release status; do
-        for option in $("$redlock" $command --help | sed -n 's/^ .*  *--\([a-z-]*\).*/\1/p'); do
+        for option in $("$redlock" $command --help=all | sed -n 's/^ .*  *--\([a-z-]*\).*/\1/p'); do
             grep -q "Fl -$option" tools/man/redlock.1 || { echo "redlock.1 lacks --$option"; return 1; }
         done
     done

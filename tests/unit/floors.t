@@ -12,7 +12,7 @@ trap 'exit 1' HUP INT TERM
 # left calls right as well.
 # shellcheck disable=SC2016    # The README's backquotes are its own.
 build_tree() {
-    rm -rf "$tree/house" "$tree/redlock" "$tree/obj"
+    rm -rf "$tree/house" "$tree/shed" "$tree/redlock" "$tree/obj"
     mkdir -p "$tree/house" "$tree/obj/house"
     printf '%s\n' 'Words.' '<!-- floors -->' '| file | what |' '|---|---|' '| `house/ground.c` | below |' \
         '| `house/left.c`, `right.c` | between |' '| `house/roof.c` | above |' '' '| `elsewhere.c` | another table |' >"$tree/README.md"
@@ -26,12 +26,12 @@ build_tree() {
 # Compiles the tree and asks. Its output goes to $tree/said.
 ask() (
     cd "$tree" || exit 1
-    for file in house/*.c; do
+    for file in */*.c; do
         # shellcheck disable=SC2086    # The compiler may be several words.
         $CC -Iredlock -c -o "obj/${file%.c}.o" "$file" || exit 1
     done
     # shellcheck disable=SC2046    # Each is a word.
-    "$OLDPWD/tests/floors/check" README.md obj house/*.[ch] $(ls redlock/*.h 2>/dev/null) >said 2>&1
+    "$OLDPWD/tests/floors/check" README.md obj house/*.[ch] $(ls redlock/*.h shed/*.c 2>/dev/null) >said 2>&1
     status=$?
     cat said
     exit $status
@@ -39,7 +39,8 @@ ask() (
 
 all_goes_down() {
     build_tree
-    ask && [ "$(cat "$tree/said")" = '5 files on 3 floors, 8 arrows: all go down' ]
+    ask && [ "$(cat "$tree/said")" = 'hidden circle: 0 files, at most 0
+5 files on 3 floors, 8 arrows: all go down' ]
 }
 
 # faulty WORDS: the tree as it is now is refused, with these words.
@@ -93,7 +94,91 @@ a_table_that_is_not_there() {
     ! ask >/dev/null && grep -q 'no table behind a line <!-- floors -->' "$tree/said"
 }
 
+# Each has its own roof.
+# shellcheck disable=SC2016    # The README's backquotes are its own.
+two_programs() {
+    build_tree
+    mkdir -p "$tree/shed" "$tree/obj/shed"
+    printf '%s\n' 'int roof(void);' 'int roof(void) { return 2; }' >"$tree/shed/roof.c"
+    printf '%s\n' 'int roof(void);' 'int door(void);' 'int door(void) { return roof(); }' >"$tree/house/door.c"
+    sed -i.old 's/^| `house\/roof.c`.*/&\n| `house\/door.c` | door |\n| `shed\/roof.c` | another |/' "$tree/README.md"
+    ask
+}
+
+# ---- Calls through tables: ground calls the roof, which calls left, which calls ground ----
+
+# build_table INITIALIZER...: lines of roof.c that say which functions a table has.
+build_table() {
+    build_tree
+    printf '%s\n' 'struct plan { int height; int (*cover)(void); };' 'int ground(void);' 'extern const struct plan *plan;' >"$tree/house/ground.h"
+    printf '%s\n' '#include "ground.h"' 'const struct plan *plan;' 'int ground(void) { return plan ? plan->cover() : 1; }' \
+        >"$tree/house/ground.c"
+    printf '%s\n' '#include "ground.h"' 'int left(void); int roof(void); int rain(void);' 'static int cover(void)' '{' '    return left();' '}' \
+        'int rain(void)' '{' '    return 3;' '}' "$@" >"$tree/house/roof.c"
+}
+
+hidden='hidden circle: 4 files, at most 0 house/ground house/left house/right house/roof'
+
+a_hidden_circle() {
+    build_table 'static const struct plan mine = { .height = 2, .cover = cover };' 'int roof(void) { plan = &mine; return left() + ground(); }'
+    faulty "$hidden" && grep -qx 'the hidden circle has grown' "$tree/said"
+}
+
+a_hidden_circle_by_position() {
+    build_table 'static const struct plan mine[] = { { 2, cover }, { 0 } };' 'int roof(void) { plan = mine; return left() + ground(); }'
+    faulty "$hidden"
+}
+
+a_hook_that_is_assigned() {
+    build_table 'static struct plan mine;' 'int roof(void) { mine.cover = left() ? cover : 0; plan = &mine; return ground(); }'
+    faulty "$hidden"
+}
+
+a_compound_literal() {
+    build_table 'int roof(void) { static struct plan mine; mine = (struct plan){ .cover = cover }; plan = &mine; return left() + ground(); }'
+    faulty "$hidden"
+}
+
+# The struct that is called through decides, not the name of the member alone.
+another_struct_with_such_a_member() {
+    build_table 'struct tent { int (*cover)(void); };' 'static const struct tent tent = { cover };' \
+        'int roof(void) { return tent.cover() + left() + ground(); }'
+    ask && grep -qx 'hidden circle: 0 files, at most 0' "$tree/said"
+}
+
+# What is called is no table, and what a comment or a text says is nothing.
+no_table() {
+    build_table 'static const struct plan mine = { .height = 2, .cover = rain };   /* .cover = cover */' \
+        'int roof(void) { plan = &mine; return cover() + ground() + (int)sizeof ".cover = cover"; }'
+    sed -i.old 's/return left();/return 4;/' "$tree/house/roof.c"
+    printf '%s\n' '#include "ground.h"' 'int left(void);' 'int left(void) { return 1; }' >"$tree/house/left.c"
+    ! ask || return 1
+    grep -qx 'hidden circle: 2 files, at most 0 house/ground house/roof' "$tree/said"
+}
+
+# limit N
+limit() {
+    sed -i.old "s/^<!-- floors -->/&\n<!-- hidden circle: $1 files -->/" "$tree/README.md"
+}
+
+a_hidden_circle_that_is_known() {
+    build_table 'static const struct plan mine = { 2, cover };' 'int roof(void) { plan = &mine; return left() + ground(); }'
+    limit 4
+    ask && grep -q '^hidden circle: 4 files, at most 4 ' "$tree/said" || return 1
+    build_table 'static const struct plan mine = { 2, cover };' 'int roof(void) { plan = &mine; return left() + ground(); }'
+    limit 3
+    faulty 'the hidden circle has grown'
+}
+
 check 'a tree in which all arrows go down is let pass' all_goes_down
+check 'of two programs each calls its own function of a name' two_programs
+check 'a circle by a table of functions is told' a_hidden_circle
+check 'so is one by a table whose members are not named' a_hidden_circle_by_position
+check 'so is one by a hook that is assigned' a_hook_that_is_assigned
+check 'so is one by a structure that has no name' a_compound_literal
+check 'a member of that name in another struct is none' another_struct_with_such_a_member
+check 'only what stands in a table is called through it' no_table
+check 'a hidden circle may be as large as the README says, and no larger' a_hidden_circle_that_is_known
 check 'a call of a function above is told' a_call_up
 check 'an include of a header above is told' an_include_up
 check 'so is one of a header that is found as installed ones are' an_include_up_that_is_found_where_installed_headers_are

@@ -99,14 +99,14 @@ size_t tree_list(pid_t pids[], size_t max)
     return 0;
 }
 
-void text_wipe(void *data, size_t size)
+void settings_wipe_secrets(struct settings *settings)
 {
-    memset(data, 0, size);
+    memset(settings->password, 0, sizeof settings->password);
 }
 
-void log_killed(const struct settings *settings, uint32_t valid_ms)
+void log_killed(const struct output *output, uint32_t valid_ms)
 {
-    (void)settings;
+    (void)output;
     (void)valid_ms;
 }
 
@@ -120,14 +120,14 @@ void say(const char *format, ...)
 /* A guardian whose reports the test reads at *told. */
 static struct guard make_guard(int *told)
 {
-    static struct settings settings;
+    static struct output output;
     int ends[2];
 
     begun = 0;
     exec_error = EAGAIN;
     if (pipe(ends) != 0 || !prepare_end(ends[0]) || !prepare_end(ends[1])) abort();
     *told = ends[0];
-    return (struct guard){ .settings = &settings, .orders = -1, .reports = ends[1], .timer = -1 };
+    return (struct guard){ .output = &output, .orders = -1, .reports = ends[1], .timer = -1 };
 }
 
 static struct report next_report(int told)

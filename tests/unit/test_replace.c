@@ -1,5 +1,6 @@
 /* Files that are replaced as a whole. */
 #include "../../tools/redlock/replace.c"
+#include "../../tools/redlock/print.c"
 
 #include "../tap.h"
 

@@ -14,6 +14,7 @@
 
 #include "../redlock/ask_all.h"
 #include "../redlock/exits.h"
+#include "../redlock/print.h"
 #include "../redlock/report.h"
 #include "../redlock/text.h"
 #include "admin.h"
@@ -47,6 +48,7 @@ struct spot {
 struct breaking {
     struct session *session;
     const struct settings *settings;
+    bool is_patient;            /* It waits until the holder has let its TTL pass. */
     unsigned count, quorum;
     struct spot spots[REDLOCK_NODES_MAX];
     char value[VALUE_MAX + 1];  /* The value to remove, of size bytes; 0: it is nowhere. */
@@ -139,7 +141,7 @@ static void look(struct breaking *b)
     value = ttl = (struct ask_all){ 0 };
     b->answers = b->having = 0;
     b->began_at = redlock_now_us();
-    (void)snprintf(last, sizeof last, "%d", VALUE_MAX);        /* One more than there may be. */
+    (void)print_text(last, sizeof last, "%d", VALUE_MAX);        /* One more than there may be. */
     ask_all_argument(&value, "GETRANGE");
     ask_all_argument(&value, b->settings->names[0]);
     ask_all_argument(&value, "0");
@@ -164,7 +166,7 @@ static void find_ticket(struct breaking *b)
     struct redlock_item item;
 
     all = (struct ask_all){ 0 };
-    (void)snprintf(counter, sizeof counter, "%s%s", b->settings->names[0], REDLOCK_TICKET_SUFFIX);
+    (void)print_text(counter, sizeof counter, "%s%s", b->settings->names[0], REDLOCK_TICKET_SUFFIX);
     ask_all_argument(&all, "GET");
     ask_all_argument(&all, counter);
     ask_all_begin(&all, b->session);
@@ -257,8 +259,8 @@ static enum redlock_status wait_for_loss(struct breaking *b)
     uint64_t now = redlock_now_us(), end = last_end(b);
     char duration[TEXT_DURATION_MAX];
 
-    if (!b->settings->json)
-        say("%s: waits for up to %s until its holder has lost it", b->settings->resource,
+    if (!b->settings->output.json)
+        say("%s: waits for up to %s until its holder has lost it", b->settings->output.resource,
             text_duration(duration, end > now ? (end - now) / 1000 : 0));
     while (status == REDLOCK_PENDING && redlock_now_us() < last_end(b) + CLOCK_SPARE_US) status = look_again(b);
     return status == REDLOCK_PENDING ? REDLOCK_OK : status;
@@ -310,8 +312,8 @@ static enum redlock_status remove_all(struct breaking *b)
     b->has_removed = true;
     if (b->settings->ticket) find_ticket(b);
     if (b->ticket > 0 && b->ticket < COUNTER_MAX) b->ticket++;
-    (void)snprintf(ticket, sizeof ticket, "%" PRIu64, b->ticket);
-    (void)snprintf(life, sizeof life, "%" PRIu32, b->settings->options.engine.ticket_life_ms);
+    (void)print_text(ticket, sizeof ticket, "%" PRIu64, b->ticket);
+    (void)print_text(life, sizeof life, "%" PRIu32, b->settings->options.engine.ticket_life_ms);
     for (unsigned i = 0; i < ROUNDS && !b->session->signal && !b->session->fault; i++) {
         if (i > 0) wait_until(b, redlock_now_us() + ROUNDS_APART_US);
         remove_once(b, ticket, life);
@@ -327,7 +329,7 @@ static enum redlock_status judge_look(const struct breaking *b)
     if (b->session->fault) return b->session->fault;
     if (b->is_ambiguous || b->is_long) return REDLOCK_BAD_TOKEN;
     if (b->having == 0) return b->answers < b->quorum ? REDLOCK_NO_QUORUM : REDLOCK_LOST;
-    return b->settings->waits_for_loss && b->is_endless ? REDLOCK_BAD_STATE : REDLOCK_OK;
+    return b->is_patient && b->is_endless ? REDLOCK_BAD_STATE : REDLOCK_OK;
 }
 
 static enum redlock_status break_lock(struct breaking *b)
@@ -336,7 +338,7 @@ static enum redlock_status break_lock(struct breaking *b)
 
     look(b);
     status = judge_look(b);
-    if (status == REDLOCK_OK && b->settings->waits_for_loss) status = wait_for_loss(b);
+    if (status == REDLOCK_OK && b->is_patient) status = wait_for_loss(b);
     return status == REDLOCK_OK ? remove_all(b) : status;
 }
 
@@ -397,10 +399,10 @@ static void say_what_it_means(struct breaking *b)
     char duration[TEXT_DURATION_MAX], tickets[96] = "";
 
     if (b->ticket > 0)
-        (void)snprintf(tickets, sizeof tickets, ", unless what it works on refuses tickets below %" PRIu64, b->ticket);
+        (void)print_text(tickets, sizeof tickets, ", unless what it works on refuses tickets below %" PRIu64, b->ticket);
     if (b->is_endless || left_ms(b) > 0)
         say("%s: if its holder%s%s%s lives it is not told: until it extends or releases, for %s, it may work on beside the next "
-            "holder%s", b->settings->resource, holder ? ", " : "", holder ? holder : "", holder ? "," : "",
+            "holder%s", b->settings->output.resource, holder ? ", " : "", holder ? holder : "", holder ? "," : "",
             b->is_endless ? "ever" : text_duration(duration, left_ms(b)), tickets);
 }
 
@@ -409,12 +411,12 @@ static void say_result(struct breaking *b, enum redlock_status status)
     unsigned removed = count_outcomes(b, OUTCOME_REMOVED);
 
     if (status == REDLOCK_OK)
-        say("%s: %s: removed from %u of %u nodes", b->settings->resource,
-            b->settings->waits_for_loss ? "lost by its holder, its TTL has passed" : "broken", removed, b->count);
+        say("%s: %s: removed from %u of %u nodes", b->settings->output.resource,
+            b->is_patient ? "lost by its holder, its TTL has passed" : "broken", removed, b->count);
     else
-        say("%s: %s", b->settings->resource, describe(b, status));
+        say("%s: %s", b->settings->output.resource, describe(b, status));
     if (removed > 0) say_what_it_means(b);
-    if (status == REDLOCK_NO_QUORUM || (status == REDLOCK_OK && (b->settings->verbose || removed < b->having))) say_nodes(b);
+    if (status == REDLOCK_NO_QUORUM || (status == REDLOCK_OK && (b->settings->output.verbose || removed < b->having))) say_nodes(b);
 }
 
 /* ---- For machines ---- */
@@ -424,27 +426,27 @@ static void json_spot(struct breaking *b, unsigned k)
     const struct session_note *note = &b->session->notes[k];
     bool is_well = b->spots[k].outcome != OUTCOME_UNKNOWN || note->trouble == REDLOCK_TROUBLE_NONE;
 
-    (void)printf("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
+    (void)print("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
     json_text(stdout, redlock_node_address(&b->session->client, k));
-    (void)printf(",\"outcome\":\"%s\",\"trouble\":", outcome_names[b->spots[k].outcome]);
-    if (is_well) (void)fputs("null", stdout);
+    (void)print(",\"outcome\":\"%s\",\"trouble\":", outcome_names[b->spots[k].outcome]);
+    if (is_well) (void)print("null");
     else         json_text(stdout, note->text);
-    (void)putchar('}');
+    (void)print("}");
 }
 
 static void print_json(struct breaking *b, enum redlock_status status)
 {
     const char *holder = holder_of(b);
 
-    report_json_begin(stdout, b->settings, NULL, status, describe(b, status));
-    (void)fputs("\"holder\":", stdout);
+    output_json_begin(stdout, &b->settings->output, NULL, status, describe(b, status));
+    (void)print("\"holder\":");
     if (holder) json_text(stdout, holder);
-    else        (void)fputs("null", stdout);
-    (void)printf(",\"removed\":%u,\"left_ms\":", count_outcomes(b, OUTCOME_REMOVED));
-    if (b->is_endless) (void)fputs("null", stdout);
-    else               (void)printf("%" PRIu64, left_ms(b));
-    if (b->ticket > 0) (void)printf(",\"ticket\":%" PRIu64, b->ticket);
-    (void)printf(",\"quorum\":%u,\"nodes\":[", b->quorum);
+    else        (void)print("null");
+    (void)print(",\"removed\":%u,\"left_ms\":", count_outcomes(b, OUTCOME_REMOVED));
+    if (b->is_endless) (void)print("null");
+    else               (void)print("%" PRIu64, left_ms(b));
+    if (b->ticket > 0) (void)print(",\"ticket\":%" PRIu64, b->ticket);
+    (void)print(",\"quorum\":%u,\"nodes\":[", b->quorum);
     for (unsigned k = 0; k < b->count; k++) json_spot(b, k);
     (void)puts("]}");
 }
@@ -456,10 +458,11 @@ static bool is_name_of_a_lock(const char *name)
     return name[0] != '\0' && strlen(name) <= REDLOCK_RESOURCE_MAX && !reserved_end(name);
 }
 
-static int break_in_session(struct session *session, const struct settings *settings)
+static int break_in_session(struct session *session, const struct settings *settings, bool is_patient)
 {
     unsigned count = redlock_node_count(&session->client);
-    struct breaking b = { .session = session, .settings = settings, .count = count, .quorum = redlock_quorum(count) };
+    struct breaking b = { .session = session, .settings = settings, .is_patient = is_patient, .count = count,
+                          .quorum = redlock_quorum(count) };
     enum redlock_status status;
 
     if (!is_name_of_a_lock(settings->names[0])) {
@@ -467,18 +470,18 @@ static int break_in_session(struct session *session, const struct settings *sett
         return EXIT_TROUBLE;
     }
     status = break_lock(&b);
-    if (settings->json)        print_json(&b, status);
+    if (settings->output.json) print_json(&b, status);
     else if (!session->signal) say_result(&b, status);
-    if (!report_written("the result") && status == REDLOCK_OK) status = REDLOCK_SYSTEM;
+    if (!output_written("the result") && status == REDLOCK_OK) status = REDLOCK_SYSTEM;
     return exit_of(session, status);
 }
 
-int break_command(struct session *session, struct settings *settings)
+int break_command(struct session *session, struct settings *settings, bool is_patient)
 {
     int code;
 
     if (open_session(session, settings) != REDLOCK_OK) return EXIT_TROUBLE;
-    code = break_in_session(session, settings);
+    code = break_in_session(session, settings, is_patient);
     close_session(session);
     return code;
 }

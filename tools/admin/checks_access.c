@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../redlock/print.h"
 #include "../redlock/text.h"
-#include "judging.h"
+#include "checks.h"
 
 enum {
     CLIENTS_WARNING = 80,               /* Percent of maxclients. */
@@ -143,7 +144,7 @@ static unsigned list_needs(const struct judging *j, enum survey_purpose purpose,
     list[0] = '\0';
     for (unsigned i = 0; survey_needs[i].rule; i++) {
         if (!is_needed(j, i, purpose, permission)) continue;
-        (void)snprintf(list + strlen(list), LIST_MAX - strlen(list), " %s", survey_needs[i].rule + from);
+        (void)print_text(list + strlen(list), LIST_MAX - strlen(list), " %s", survey_needs[i].rule + from);
         count++;
     }
     return count;
@@ -185,7 +186,7 @@ static void judge_wake_ups(struct judging *j)
     char list[LIST_MAX], fix[JUDGE_TEXT_MAX];
 
     if (list_refused(j, FOR_WAKE_UPS, list) > 0) {
-        (void)snprintf(fix, sizeof fix, "ACL SETUSER <user>%s", list);
+        (void)print_text(fix, sizeof fix, "ACL SETUSER <user>%s", list);
         found(j, SEVERITY_WARNING, fix, "the user lacks%s: clients that wait are woken late", list);
     } else if (list_absent(j, FOR_WAKE_UPS, list) > 0) {
         found(j, SEVERITY_WARNING, GIVE_BACK, "the server has no%s: clients that wait are woken late", list);
@@ -209,10 +210,10 @@ static void judge_permissions(struct judging *j)
     } else if (list_absent(j, FOR_LOCKS, list) > 0) {
         found(j, SEVERITY_UNSAFE, GIVE_BACK, "the server has no%s: nobody can lock there", list);
     } else if (list_refused(j, FOR_LOCKS, list) > 0) {
-        (void)snprintf(fix, sizeof fix, "ACL SETUSER <user>%s", list);
+        (void)print_text(fix, sizeof fix, "ACL SETUSER <user>%s", list);
         found(j, SEVERITY_UNSAFE, fix, "the user lacks%s: it cannot lock", list);
     } else if (!j->limits->trusts_unknown && list_refused(j, FOR_A_VOTE, list) > 0) {
-        (void)snprintf(fix, sizeof fix, "ACL SETUSER <user>%s; or --trust-unknown for all clients", list);
+        (void)print_text(fix, sizeof fix, "ACL SETUSER <user>%s; or --trust-unknown for all clients", list);
         found(j, SEVERITY_UNSAFE, fix, "the user lacks%s: the node has no vote", list);
     } else if (is_canary_refused(j)) {
         found(j, SEVERITY_WARNING, "ACL SETUSER <user> ~redlock:canary*",

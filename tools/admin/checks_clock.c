@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../redlock/print.h"
 #include "../redlock/text.h"
-#include "judging.h"
+#include "checks.h"
 
 enum {
     CLOCK_WARNING_US = 1000 * 1000,
@@ -173,7 +174,7 @@ static void note_clock(const struct survey_node *node, const struct judge_limits
     }
     *record = (struct clock_record){ .at_us = clock->at_us, .since_boot_us = clock->since_boot_us,
                                      .give_or_take_us = clock->give_or_take_us };
-    (void)snprintf(record->address, sizeof record->address, "%s", node->address);
+    (void)print_text(record->address, sizeof record->address, "%s", node->address);
 }
 
 void judge_note_clocks(const struct survey *survey, const struct judge_limits *limits, struct clock_log *log)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../redlock/text.h"
-#include "judging.h"
+#include "checks.h"
 
 enum { MEMORY_UNSAFE = 95, MEMORY_WARNING = 80 };      /* Percent of maxmemory. */
 

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "judging.h"
+#include "checks.h"
 
 enum { VERSION_MIN = 6 };
 

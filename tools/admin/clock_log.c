@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../redlock/descriptors.h"
+#include "../redlock/print.h"
 #include "../redlock/replace.h"
 
 enum { BOOT_ID_MAX = 64, RECORD_TEXT_MAX = REDLOCK_ADDRESS_MAX + 100 };
@@ -18,7 +20,7 @@ static void read_boot_id(char id[BOOT_ID_MAX])
 {
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
 
-    if (!file || !fgets(id, BOOT_ID_MAX, file)) (void)snprintf(id, BOOT_ID_MAX, "-");
+    if (!file || !fgets(id, BOOT_ID_MAX, file)) (void)print_text(id, BOOT_ID_MAX, "-");
     id[strcspn(id, "\n")] = '\0';
     if (file) (void)fclose(file);
 }
@@ -44,7 +46,7 @@ static bool read_record(const char *line, struct clock_record *record)
     record->give_or_take_us = strtoull(at, &at, 10);
     record->stepped_at_us = strtoull(at, &at, 10);
     if (*at != ' ' || at[1] == '\0' || strlen(at + 1) >= sizeof record->address) return false;
-    (void)snprintf(record->address, sizeof record->address, "%s", at + 1);
+    (void)print_text(record->address, sizeof record->address, "%s", at + 1);
     return true;
 }
 
@@ -53,7 +55,7 @@ static void read_records(struct clock_log *log, FILE *file)
     char line[RECORD_TEXT_MAX], id[BOOT_ID_MAX], head[RECORD_TEXT_MAX];
 
     read_boot_id(id);
-    (void)snprintf(head, sizeof head, "redlock-clocks 2 %s", id);
+    (void)print_text(head, sizeof head, "redlock-clocks 2 %s", id);
     if (!read_line(file, line) || strcmp(line, head) != 0) return;
     while (log->count < REDLOCK_NODES_MAX && read_line(file, line)) log->count += read_record(line, &log->records[log->count]);
 }
@@ -71,18 +73,25 @@ bool clock_log_read(struct clock_log *log, const char *path)
     return is_read;
 }
 
+/* What print_text() returned: a line that is cut would be read as another. */
+static bool write_line(int fd, const char *line, int size)
+{
+    return size < RECORD_TEXT_MAX && write_all(fd, line, (size_t)size);
+}
+
 static bool write_records(void *context, int fd)
 {
     const struct clock_log *log = context;
-    char id[BOOT_ID_MAX];
+    char id[BOOT_ID_MAX], line[RECORD_TEXT_MAX];
     bool is_written;
 
     read_boot_id(id);
-    is_written = dprintf(fd, "redlock-clocks 2 %s\n", id) > 0;
-    for (unsigned i = 0; i < log->count; i++)
-        is_written = is_written && dprintf(fd, "%" PRIu64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %s\n", log->records[i].at_us,
-                                           log->records[i].since_boot_us, log->records[i].give_or_take_us,
-                                           log->records[i].stepped_at_us, log->records[i].address) > 0;
+    is_written = write_line(fd, line, print_text(line, sizeof line, "redlock-clocks 2 %s\n", id));
+    for (unsigned i = 0; is_written && i < log->count; i++)
+        is_written = write_line(fd, line, print_text(line, sizeof line, "%" PRIu64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %s\n",
+                                                     log->records[i].at_us, log->records[i].since_boot_us,
+                                                     log->records[i].give_or_take_us, log->records[i].stepped_at_us,
+                                                     log->records[i].address));
     return is_written;
 }
 

@@ -1,320 +1,26 @@
-/* exporter: asks the nodes on an interval, and hands out their reports, doctor's findings and scan's
- * counts, in the text format of Prometheus, into a file, or over HTTP (http.c). It reads only. */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
+/* exporter: asks the nodes on an interval (rounds.c), and scans them more rarely. It reads only. */
 #include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
 
-#include "../redlock/descriptors.h"
-#include "../redlock/labels.h"
-#include "../redlock/replace.h"
+#include "../redlock/exit_status.h"
 #include "../redlock/report.h"
-#include "../redlock/text.h"
 #include "admin.h"
-#include "figures.h"
-#include "http.h"
 #include "judge.h"
+#include "rounds.h"
 #include "scan.h"
 
 enum { PATIENCE = 4 };          /* It waits for a node so many times as long as a lock does, since a slow
                                  * node is a figure, too. */
 
-/* A node's memory from round to round. */
-struct past {
-    char run_id[SURVEY_TEXT_MAX];   /* "": it has never reported one. */
-    uint64_t restarts;
-};
-
-struct exporter {
-    struct session *session;
-    const struct settings *settings;
-    struct judge_limits limits;
-    struct figures_label labels[2];     /* Labels of every figure. */
-    struct survey survey;
-    struct findings findings;
-    struct clock_log clocks;        /* The clocks of the round before. */
-    struct past past[REDLOCK_NODES_MAX];
-    char names[REDLOCK_NODES_MAX][NODE_LABEL_MAX];
-    struct scan_counts counts;      /* Counts of the last scan, */
-    bool has_scanned;               /* if it came to an end. */
-    uint64_t scan_us, scanned_wall_us, next_scan_at;
-    uint64_t round_us, next_round_at;
-    struct http *http;              /* NULL: it does not listen. */
-    bool is_told;                   /* The failure to write the file was reported. */
-    bool has_failed;
-};
-
-/* ---- What the nodes said ---- */
-
-/* The session trusts unknown nodes, so as to look at them; locks may not. */
-static bool votes(const struct exporter *e, const struct survey_node *node)
-{
-    return judge_vote_of(node, &e->limits);
-}
-
-static const char *const trouble_names[] = {
-    "", "new", "unreachable", "closed", "silent", "protocol", "restarted", "same_server", "replica", "cluster", "sentinel",
-    "no_identity", "noauth", "wrongpass", "noperm", "loading", "readonly", "moved", "clusterdown", "oom", "misconf", "masterdown",
-    "noreplicas", "busy", "noscript", "wrongtype", "max_clients", "denied", "ahead", "other_error"
-};
-_Static_assert(sizeof trouble_names / sizeof *trouble_names == REDLOCK_TROUBLE_OTHER_ERROR + 1, "each trouble has a name");
-
-/* "NOREPLICAS Not enough good replicas to write.": most troubles are named by the word that a server has for them. */
-static const char *name_of_words(const char *words)
-{
-    size_t size = strcspn(words, " ");
-
-    for (unsigned i = 1; i < REDLOCK_TROUBLE_OTHER_ERROR; i++)
-        if (strlen(trouble_names[i]) == size && strncasecmp(trouble_names[i], words, size) == 0) return trouble_names[i];
-    return trouble_names[REDLOCK_TROUBLE_OTHER_ERROR];
-}
-
-static const char *trouble_name(const struct exporter *e, const struct survey_node *node)
-{
-    const char *barrier = survey_barrier(node);
-
-    if (judge_is_nameless(node, &e->limits)) return trouble_names[REDLOCK_TROUBLE_NO_IDENTITY];
-    return node->votes && barrier ? name_of_words(barrier) : trouble_names[node->trouble];
-}
-
-static void note_restarts(struct exporter *e)
-{
-    for (unsigned k = 0; k < e->survey.count; k++) {
-        const struct survey_node *node = &e->survey.nodes[k];
-        struct past *past = &e->past[k];
-        if (!node->has[FACT_RUN_ID]) continue;
-        past->restarts += past->run_id[0] != '\0' && strcmp(past->run_id, node->told[FACT_RUN_ID]) != 0;
-        (void)snprintf(past->run_id, sizeof past->run_id, "%s", node->told[FACT_RUN_ID]);
-    }
-}
-
-/* ---- Figures of nodes ---- */
-
-static void write_of_node(const struct exporter *e, struct figures *f, unsigned k, uint64_t number)
-{
-    figures_number(f, number, (struct figures_label[]){ { "node", e->names[k] }, { NULL, NULL } });
-}
-
-static void write_us_of_node(const struct exporter *e, struct figures *f, unsigned k, int64_t us)
-{
-    figures_us(f, us, (struct figures_label[]){ { "node", e->names[k] }, { NULL, NULL } });
-}
-
-static void write_fact(const struct exporter *e, struct figures *f, enum fact fact, const char *name, const char *type,
-                       const char *help)
-{
-    uint64_t number;
-
-    figures_metric(f, name, type, help);
-    for (unsigned k = 0; k < e->survey.count; k++)
-        if (survey_number(&e->survey.nodes[k], fact, &number)) write_of_node(e, f, k, number);
-}
-
-static void write_votes(const struct exporter *e, struct figures *f)
-{
-    figures_metric(f, "redlock_node_up", "gauge", "Does the node answer?");
-    for (unsigned k = 0; k < e->survey.count; k++) write_of_node(e, f, k, e->survey.nodes[k].is_reached);
-    figures_metric(f, "redlock_node_votes", "gauge", "Has the node a vote?");
-    for (unsigned k = 0; k < e->survey.count; k++) write_of_node(e, f, k, votes(e, &e->survey.nodes[k]));
-    figures_metric(f, "redlock_node_trouble", "gauge", "Why a node has no vote, or its last error.");
-    for (unsigned k = 0; k < e->survey.count; k++) {
-        const char *trouble = trouble_name(e, &e->survey.nodes[k]);
-        if (*trouble != '\0')
-            figures_number(f, 1, (struct figures_label[]){ { "node", e->names[k] }, { "trouble", trouble }, { NULL, NULL } });
-    }
-}
-
-static void write_clocks(const struct exporter *e, struct figures *f)
-{
-    figures_metric(f, "redlock_node_clock_offset_seconds", "gauge", "By how much its wall clock is ahead of ours.");
-    for (unsigned k = 0; k < e->survey.count; k++)
-        if (e->survey.nodes[k].clock.is_known) write_us_of_node(e, f, k, e->survey.nodes[k].clock.ahead_us);
-    figures_metric(f, "redlock_node_latency_seconds", "gauge", "The longest of a few round trips.");
-    for (unsigned k = 0; k < e->survey.count; k++)
-        if (e->survey.nodes[k].clock.is_known) write_us_of_node(e, f, k, (int64_t)e->survey.nodes[k].clock.worst_us);
-}
-
-static void write_facts(const struct exporter *e, struct figures *f)
-{
-    figures_metric(f, "redlock_node_restarts_total", "counter", "Another server than before, or a restart.");
-    for (unsigned k = 0; k < e->survey.count; k++) write_of_node(e, f, k, e->past[k].restarts);
-    write_fact(e, f, FACT_UPTIME, "redlock_node_uptime_seconds", "gauge", "Since the server was started.");
-    write_fact(e, f, FACT_USED_MEMORY, "redlock_node_memory_used_bytes", "gauge", "Memory that the server uses.");
-    write_fact(e, f, FACT_MAX_MEMORY, "redlock_node_memory_max_bytes", "gauge", "Memory that it may use; 0 is no limit.");
-    write_fact(e, f, FACT_EVICTED, "redlock_node_evicted_keys_total", "counter", "Keys that the server has evicted.");
-    write_fact(e, f, FACT_CLIENTS, "redlock_node_clients", "gauge", "Connections to the server.");
-    write_fact(e, f, FACT_REJECTED, "redlock_node_rejected_connections_total", "counter", "Connections that it had no room for.");
-}
-
-/* ---- Figures of doctor and scan ---- */
-
-/* A check that was skipped, since nobody asked for it, is no finding. */
-static bool is_finding(const struct finding *finding)
-{
-    return !finding->is_left_out;
-}
-
-static void write_findings(const struct exporter *e, struct figures *f)
-{
-    static const enum severity severities[] = { SEVERITY_OK, SEVERITY_UNKNOWN, SEVERITY_WARNING, SEVERITY_UNSAFE };
-
-    figures_metric(f, "redlock_doctor_findings", "gauge", "Checks of redlock doctor, by how they ended.");
-    for (size_t i = 0; i < sizeof severities / sizeof *severities; i++) {
-        uint64_t count = 0;
-        for (unsigned n = 0; n < e->findings.count; n++)
-            count += is_finding(&e->findings.all[n]) && e->findings.all[n].severity == severities[i];
-        figures_number(f, count, (struct figures_label[]){ { "severity", severity_name(severities[i]) }, { NULL, NULL } });
-    }
-}
-
-/* A check may have several findings on a node, and a series is there once. */
-static bool is_repeated(const struct exporter *e, unsigned n)
-{
-    const struct finding *finding = &e->findings.all[n];
-
-    for (unsigned i = 0; i < n; i++) {
-        const struct finding *other = &e->findings.all[i];
-        if (!is_finding(other) || other->severity != finding->severity) continue;
-        if (other->check == finding->check && other->node == finding->node) return true;
-    }
-    return false;
-}
-
-static void write_each_finding(const struct exporter *e, struct figures *f)
-{
-    figures_metric(f, "redlock_doctor_finding", "gauge", "A check that did not end well; of all nodes together: no node.");
-    for (unsigned n = 0; n < e->findings.count; n++) {
-        const struct finding *finding = &e->findings.all[n];
-        const char *node = finding->node == JUDGE_NO_NODE ? "" : e->names[finding->node];
-        if (finding->severity == SEVERITY_OK || !is_finding(finding) || is_repeated(e, n)) continue;
-        figures_number(f, 1, (struct figures_label[]){ { "node", node }, { "check", judge_name(finding->check) },
-                                                       { "severity", severity_name(finding->severity) }, { NULL, NULL } });
-    }
-}
-
-static void write_scan(const struct exporter *e, struct figures *f)
-{
-    if (!e->has_scanned) return;
-    figures_metric(f, "redlock_scan_keys", "gauge", "Locks on the nodes and what is left of them, by class.");
-    for (unsigned i = 0; i < SCAN_CLASS_COUNT; i++)
-        figures_number(f, e->counts.classes[i],
-                       (struct figures_label[]){ { "class", scan_label((enum scan_class)i) }, { NULL, NULL } });
-    figures_metric(f, "redlock_scan_hidden_keys", "gauge", "Keys that a node does not let us read.");
-    figures_number(f, e->counts.hidden, NULL);
-    figures_metric(f, "redlock_scan_nodes", "gauge", "Nodes that were scanned.");
-    figures_number(f, e->counts.scanned, NULL);
-    figures_metric(f, "redlock_scan_duration_seconds", "gauge", "How long the last scan took.");
-    figures_us(f, (int64_t)e->scan_us, NULL);
-    figures_metric(f, "redlock_scan_timestamp_seconds", "gauge", "When the last scan ended, since 1970.");
-    figures_us(f, (int64_t)e->scanned_wall_us, NULL);
-}
-
-static void write_figures(const struct exporter *e, struct figures *f)
-{
-    figures_metric(f, "redlock_build_info", "gauge", "Version of redlock.");
-    figures_number(f, 1, (struct figures_label[]){ { "version", redlock_version() }, { NULL, NULL } });
-    figures_metric(f, "redlock_updated_timestamp_seconds", "gauge", "When these metrics were written, since 1970.");
-    figures_us(f, (int64_t)redlock_wall_us(), NULL);
-    figures_metric(f, "redlock_exporter_duration_seconds", "gauge", "How long the nodes were asked.");
-    figures_us(f, (int64_t)e->round_us, NULL);
-    write_votes(e, f);
-    write_clocks(e, f);
-    write_facts(e, f);
-    write_findings(e, f);
-    write_each_finding(e, f);
-    write_scan(e, f);
-}
-
-/* ---- Handing out ---- */
-
-/* Every collector can read it. */
-static bool write_file(void *context, int fd)
-{
-    const struct figures *f = context;
-
-    return fchmod(fd, 0644) == 0 && write_all(fd, f->text, f->size);
-}
-
-/* A repeated failure is reported once. */
-static void hand_out_file(struct exporter *e, struct figures *f)
-{
-    bool is_written = replace_file(e->settings->file, write_file, f);
-
-    if (!is_written && !e->is_told) say("cannot write %s: %s", e->settings->file, text_system_error(errno));
-    if (is_written && e->is_told) say("%s can be written again", e->settings->file);
-    e->is_told = !is_written;
-    e->has_failed = !is_written;
-}
-
-static void hand_out(struct exporter *e)
-{
-    struct figures f;
-
-    if (!figures_begin(&f, e->labels)) return;
-    write_figures(e, &f);
-    if (figures_end(&f)) {
-        if (e->settings->file) hand_out_file(e, &f);
-        if (e->http) (void)http_give(e->http, f.text, f.size);
-        if (!e->settings->file && !e->http) {
-            (void)fwrite(f.text, 1, f.size, stdout);
-            e->has_failed = !report_written("the figures");
-        }
-    }
-    figures_free(&f);
-}
-
-/* ---- Rounds ---- */
-
-static bool must_end(const struct exporter *e)
-{
-    return e->session->fault || e->session->signal;
-}
-
-static void ask_nodes(struct exporter *e)
-{
-    const struct survey_wishes wishes = {
-        .patience_ms = e->settings->options.engine.node_timeout_ms, .probe = SURVEY_PROBE, .durable = e->limits.durable
-    };
-    uint64_t began_at = redlock_now_us(), interval_us = (uint64_t)e->settings->interval_ms * 1000;
-
-    e->next_round_at = began_at + interval_us;
-    if (survey_nodes(e->session, &wishes, &e->survey) != REDLOCK_OK) return;
-    e->round_us = redlock_now_us() - began_at;
-    note_restarts(e);
-    judge(&e->survey, &e->limits, &e->findings);
-    judge_note_clocks(&e->survey, &e->limits, &e->clocks);
-}
-
-static void take_round(struct exporter *e)
-{
-    ask_nodes(e);
-    if (!must_end(e)) hand_out(e);
-}
-
-/* A scan may take longer than an interval. */
-static bool goes_on(void *context, const struct scan_counts *so_far)
-{
-    struct exporter *e = context;
-
-    (void)so_far;
-    if (!e->settings->once && redlock_now_us() >= e->next_round_at) take_round(e);
-    return !must_end(e);
-}
-
 static void scan(struct exporter *e)
 {
     struct scan_order order = { .rate = SCAN_RATE, .apart_ms = SCAN_APART_MS, .guard_ms = e->limits.guard_ms, .context = e,
-                                .goes_on = goes_on };
+                                .goes_on = rounds_go_on };
     static struct scan_counts counts;
     uint64_t began_at = redlock_now_us();
     enum redlock_status status = scan_nodes(e->session, &order, &counts);
 
-    e->next_scan_at = began_at + (uint64_t)e->settings->scan_interval_ms * 1000;
-    if (must_end(e)) return;
+    e->next_scan_at = began_at + (uint64_t)e->wishes->scan_interval_ms * 1000;
+    if (rounds_must_end(e)) return;
     e->has_scanned = status == REDLOCK_OK;
     e->counts = counts;
     e->scan_us = redlock_now_us() - began_at;
@@ -328,50 +34,51 @@ static void wait_until(struct exporter *e, uint64_t until)
 
 static bool is_scan_due(const struct exporter *e)
 {
-    return e->settings->scan_interval_ms > 0 && redlock_now_us() >= e->next_scan_at;
+    return e->wishes->scan_interval_ms > 0 && redlock_now_us() >= e->next_scan_at;
 }
 
 /* The scan comes after the first figures, which nobody is to wait for. */
 static void run(struct exporter *e)
 {
     do {
-        take_round(e);
-        if (is_scan_due(e) && !must_end(e)) scan(e);
+        rounds_take(e);
+        if (is_scan_due(e) && !rounds_must_end(e)) scan(e);
         wait_until(e, e->next_round_at);
-    } while (!must_end(e));
+    } while (!rounds_must_end(e));
 }
 
 static void run_once(struct exporter *e)
 {
-    ask_nodes(e);
-    if (e->settings->scan_interval_ms > 0 && !must_end(e)) scan(e);
-    if (!must_end(e)) hand_out(e);
+    rounds_ask_nodes(e);
+    if (e->wishes->scan_interval_ms > 0 && !rounds_must_end(e)) scan(e);
+    if (!rounds_must_end(e)) rounds_hand_out(e);
 }
 
 /* ---- All of it ---- */
 
 /* The session gets more patience and more trust than locks have, so that nodes that those do without can be examined. */
-static void prepare(struct exporter *e, struct settings *settings)
+static void prepare(struct exporter *e, struct settings *settings, const struct exporter_wishes *wishes)
 {
     struct redlock_config *engine = &settings->options.engine;
 
     judge_limits_init(&e->limits, settings);
-    if (!settings->once) e->limits.log = &e->clocks;
+    if (!wishes->once) e->limits.log = &e->clocks;
     scan_prepare(settings);
     engine->trust_unknown = true;
     if (engine->node_timeout_ms < REDLOCK_TTL_MS_MAX / PATIENCE) engine->node_timeout_ms *= PATIENCE;
     e->settings = settings;
-    if (settings->cluster) e->labels[0] = (struct figures_label){ "cluster", settings->cluster };
+    e->wishes = wishes;
+    if (wishes->cluster) e->labels[0] = (struct figures_label){ "cluster", wishes->cluster };
 }
 
 static bool listen_if_asked(struct exporter *e)
 {
     char why[HTTP_WHY_MAX];
 
-    if (!e->settings->listen) return true;
-    e->http = http_open(e->settings->listen, why);
-    if (!e->http) say("cannot listen on %s: %s", e->settings->listen, why);
-    else if (!http_start(e->http)) say("cannot listen on %s: the system gives no thread", e->settings->listen);
+    if (!e->wishes->listen) return true;
+    e->http = http_open(e->wishes->listen, why);
+    if (!e->http) say("cannot listen on %s: %s", e->wishes->listen, why);
+    else if (!http_start(e->http)) say("cannot listen on %s: the system gives no thread", e->wishes->listen);
     else {
         say("listens on http://%s/metrics", http_address(e->http));
         return true;
@@ -383,22 +90,22 @@ static int export(struct exporter *e)
 {
     for (unsigned k = 0; k < redlock_node_count(&e->session->client); k++) (void)node_label(&e->session->client, k, e->names[k]);
     if (!listen_if_asked(e)) return EXIT_TROUBLE;
-    if (e->settings->once) run_once(e);
-    else                   run(e);
+    if (e->wishes->once) run_once(e);
+    else                 run(e);
     if (e->session->fault) {
         report_status(e->session, e->session->fault);
         return EXIT_TROUBLE;
     }
-    if (e->settings->once && e->session->signal) return EXIT_SIGNAL + e->session->signal;
-    return e->settings->once && e->has_failed ? EXIT_TROUBLE : EXIT_SUCCESS;
+    if (e->wishes->once && e->session->signal) return EXIT_SIGNAL + e->session->signal;
+    return e->wishes->once && e->has_failed ? EXIT_TROUBLE : EXIT_SUCCESS;
 }
 
-int exporter_command(struct session *session, struct settings *settings)
+int exporter_command(struct session *session, struct settings *settings, const struct exporter_wishes *wishes)
 {
     static struct exporter exporter;        /* Large. */
     int code;
 
-    prepare(&exporter, settings);
+    prepare(&exporter, settings, wishes);
     exporter.session = session;
     if (open_session(session, settings) != REDLOCK_OK) return EXIT_TROUBLE;
     code = export(&exporter);

@@ -1,12 +1,12 @@
-/* The questions to a node, and the reading of its answers: INFO, CONFIG GET, ROLE, SLOWLOG GET. Asks
- * nothing itself, and judges nothing. */
+#include "facts.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "../redlock/print.h"
 #include "../redlock/rights.h"
 #include "../redlock/text.h"
-#include "survey.h"
 
 const char *const survey_words[QUESTION_COUNT][SURVEY_WORDS_MAX + 1] = {
 #define WORDS(name, rule, ...) { __VA_ARGS__ },
@@ -138,7 +138,7 @@ static void tell_number(struct survey_node *node, enum fact fact, uint64_t numbe
 {
     char text[24];
 
-    tell(node, fact, text, (size_t)snprintf(text, sizeof text, "%" PRIu64, number));
+    tell(node, fact, text, (size_t)print_text(text, sizeof text, "%" PRIu64, number));
 }
 
 static bool is_text(const char *bytes, size_t size, const char *text)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../redlock/print.h"
 #include "../redlock/text.h"
 
 enum { VALUE_MAX = 1024 };
@@ -19,7 +20,7 @@ bool figures_begin(struct figures *figures, const struct figures_label *labels)
 void figures_metric(struct figures *figures, const char *name, const char *type, const char *help)
 {
     figures->name = name;
-    (void)fprintf(figures->file, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    (void)print_to(figures->file, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
 /* The format takes UTF-8, and three characters are escaped. */
@@ -37,7 +38,7 @@ static void write_value(FILE *file, const char *value)
 static void write_labels(FILE *file, const struct figures_label *labels, bool *is_open)
 {
     for (; labels && labels->name; labels++) {
-        (void)fprintf(file, "%c%s=\"", *is_open ? ',' : '{', labels->name);
+        (void)print_to(file, "%c%s=\"", *is_open ? ',' : '{', labels->name);
         write_value(file, labels->value);
         (void)fputc('"', file);
         *is_open = true;
@@ -57,7 +58,7 @@ static void begin_line(struct figures *figures, const struct figures_label *labe
 void figures_number(struct figures *figures, uint64_t number, const struct figures_label *labels)
 {
     begin_line(figures, labels);
-    (void)fprintf(figures->file, "%" PRIu64 "\n", number);
+    (void)print_to(figures->file, "%" PRIu64 "\n", number);
 }
 
 void figures_us(struct figures *figures, int64_t us, const struct figures_label *labels)
@@ -65,7 +66,7 @@ void figures_us(struct figures *figures, int64_t us, const struct figures_label 
     uint64_t size = us < 0 ? 0 - (uint64_t)us : (uint64_t)us;
 
     begin_line(figures, labels);
-    (void)fprintf(figures->file, "%s%" PRIu64 ".%06" PRIu64 "\n", us < 0 ? "-" : "", size / 1000000, size % 1000000);
+    (void)print_to(figures->file, "%s%" PRIu64 ".%06" PRIu64 "\n", us < 0 ? "-" : "", size / 1000000, size % 1000000);
 }
 
 bool figures_end(struct figures *figures)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../redlock/numbers.h"
+#include "../redlock/print.h"
 #include "../redlock/text.h"
 #include "../../redlock/redlock_client.h"
 
@@ -99,9 +100,9 @@ bool http_give(struct http *http, const char *text, size_t size)
 
 static void answer(struct client *client, const char *status, const char *more, const char *body)
 {
-    int size = snprintf(client->head, sizeof client->head,
-                        "HTTP/1.1 %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\n%s"
-                        "Connection: close\r\n\r\n%s", status, strlen(body), more, body);
+    int size = print_text(client->head, sizeof client->head,
+                          "HTTP/1.1 %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\n%s"
+                          "Connection: close\r\n\r\n%s", status, strlen(body), more, body);
 
     client->head_size = (size_t)size;
     client->stage = STAGE_ANSWERED;
@@ -115,9 +116,9 @@ static void answer_metrics(struct http *http, struct client *client, bool is_hea
         answer(client, "503 Service Unavailable", "Retry-After: 1\r\n", "The nodes are being asked for the first time.\n");
         return;
     }
-    client->head_size = (size_t)snprintf(client->head, sizeof client->head,
-                                         "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
-                                         "Content-Length: %zu\r\nConnection: close\r\n\r\n", version->size);
+    client->head_size = (size_t)print_text(client->head, sizeof client->head,
+                                           "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
+                                           "Content-Length: %zu\r\nConnection: close\r\n\r\n", version->size);
     client->stage = STAGE_ANSWERED;
     if (is_head_only) drop(http, version);
     else              client->version = version;
@@ -390,10 +391,10 @@ static void write_address(struct http *http)
     (void)getsockname(http->listener, &address.plain, &size);
     if (address.plain.sa_family == AF_INET6) {
         (void)inet_ntop(AF_INET6, &address.v6.sin6_addr, host, sizeof host);
-        (void)snprintf(http->address, sizeof http->address, "[%s]:%u", host, ntohs(address.v6.sin6_port));
+        (void)print_text(http->address, sizeof http->address, "[%s]:%u", host, ntohs(address.v6.sin6_port));
     } else {
         (void)inet_ntop(AF_INET, &address.v4.sin_addr, host, sizeof host);
-        (void)snprintf(http->address, sizeof http->address, "%s:%u", host, ntohs(address.v4.sin_port));
+        (void)print_text(http->address, sizeof http->address, "%s:%u", host, ntohs(address.v4.sin_port));
     }
 }
 
@@ -440,11 +441,11 @@ struct http *http_open(const char *text, char why[HTTP_WHY_MAX])
     union address address;
     struct http *http;
 
-    (void)snprintf(why, HTTP_WHY_MAX, "it is no address: write PORT, 127.0.0.1:PORT, [::1]:PORT or *:PORT");
+    (void)print_text(why, HTTP_WHY_MAX, "it is no address: write PORT, 127.0.0.1:PORT, [::1]:PORT or *:PORT");
     if (!read_address(text, &address)) return NULL;
     http = make();
     if (http && listen_on(http, &address)) return http;
-    (void)snprintf(why, HTTP_WHY_MAX, "%s", text_system_error(http ? errno : ENOMEM));
+    (void)print_text(why, HTTP_WHY_MAX, "%s", text_system_error(http ? errno : ENOMEM));
     if (http) close_all(http);
     return NULL;
 }

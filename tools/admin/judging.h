@@ -1,9 +1,53 @@
-/* Shared by the files with the checks. judge.c makes findings and has the table of checks; checks_*.c judge one
- * node each, named in judging. There is a function for each check, which finds something, even if all is well. */
+/* Findings, and how a check makes one. A check judges one node, whose answers struct judging has. */
 #ifndef JUDGING_H
 #define JUDGING_H
 
-#include "judge.h"
+#include "clock_log.h"
+#include "facts.h"
+
+enum severity {
+    SEVERITY_OK,
+    SEVERITY_UNKNOWN,   /* It could not be looked at, and that is not well. */
+    SEVERITY_WARNING,   /* Nothing is broken by it, but less may fail now; or something will be. */
+    SEVERITY_UNSAFE     /* Two may hold a lock at once by it; or, as it is set up, the node will never have a vote. */
+};
+
+enum {
+    JUDGE_NO_NODE = 255,
+    JUDGE_CHECKS = 30,                              /* Number 0 is whether the node answers at all. */
+    JUDGE_ON_ALL = 4,                               /* Findings that are about no single node, at most. */
+    JUDGE_FINDINGS_MAX = JUDGE_CHECKS * REDLOCK_NODES_MAX + JUDGE_ON_ALL,
+    JUDGE_TEXT_MAX = 256
+};
+
+struct finding {
+    uint8_t check;                  /* Its number, see judge_name. */
+    uint8_t node;                   /* JUDGE_NO_NODE: it is about all of them. */
+    enum severity severity;
+    bool is_left_out;               /* UNKNOWN, because nobody asked for it. */
+    const char *needs;              /* UNKNOWN: the rule that an ACL would have to allow, such as "+info".
+                                     * NULL: that is not the reason. */
+    char text[JUDGE_TEXT_MAX];      /* "maxmemory-policy is allkeys-lru: locks can be evicted". A server's
+                                     * words in it are made printable. */
+    char fix[JUDGE_TEXT_MAX];       /* "CONFIG SET maxmemory-policy noeviction"; "" where nothing is to be done. */
+};
+
+struct findings {
+    unsigned count;
+    unsigned safe;                  /* Nodes that vote, or have just restarted and will; and have no UNSAFE finding. */
+    enum severity worst;            /* The worst of the checks that were not left out. */
+    struct finding all[JUDGE_FINDINGS_MAX];
+};
+
+/* Values that clients of these nodes count on. */
+struct judge_limits {
+    uint32_t guard_ms, ttl_ms, drift_ppm, node_timeout_ms, skew_ms;
+    uint16_t durable;               /* Nodes that are declared to forget nothing over a restart, whatever
+                                     * the guard, as a set. */
+    unsigned parts;                 /* Parts of the kind of lock, see rights.h. */
+    bool trusts_unknown;            /* Nodes that refuse INFO or ROLE have a vote. */
+    const struct clock_log *log;    /* Clock readings of an earlier run; NULL: none kept. */
+};
 
 struct judging {
     const struct survey *survey;
@@ -48,38 +92,11 @@ const char *text_of(struct judging *j, enum fact fact);
 /* Is it to remember locks over a restart, instead of waiting until they have ended? Then why, in words; else NULL. */
 const char *why_remember(const struct judging *j);
 
-/* ---- The checks ---- */
+/* Does a lock count on this node? It has a vote, even with clients that do not trust a node that says
+ * nothing of itself, as the session that asks does; and it lets itself be written to. */
+bool judge_vote_of(const struct survey_node *node, const struct judge_limits *limits);
 
-void judge_reach(struct judging *j);
-void judge_version(struct judging *j);
-void judge_role(struct judging *j);
-void judge_mode(struct judging *j);
-void judge_same_server(struct judging *j);
-void judge_fingerprint(struct judging *j);
-void judge_count(struct judging *j);
-void judge_eviction(struct judging *j);
-void judge_evicted(struct judging *j);
-void judge_memory(struct judging *j);
-void judge_aof(struct judging *j);
-void judge_fsync(struct judging *j);
-void judge_rewrite(struct judging *j);
-void judge_save(struct judging *j);
-void judge_up(struct judging *j);
-void judge_clock(struct judging *j);
-void judge_rate(struct judging *j);
-void judge_step(struct judging *j);
-void judge_latency(struct judging *j);
-void judge_slow(struct judging *j);
-void judge_connections(struct judging *j);
-void judge_idle(struct judging *j);
-void judge_flushes(struct judging *j);
-void judge_access(struct judging *j);
-void judge_scripts(struct judging *j);
-void judge_ears(struct judging *j);
-void judge_loading(struct judging *j);
-void judge_certificate(struct judging *j);      /* Nothing, without TLS. */
-void judge_canary(struct judging *j);           /* Nothing, unless it is declared durable. */
-void judge_vote(struct judging *j);             /* Finds nothing if it has no vote for a reason that is
-                                                 * reported. It runs after the checks that report. */
+/* Would it, if it were not that it says nothing of itself? */
+bool judge_is_nameless(const struct survey_node *node, const struct judge_limits *limits);
 
 #endif

@@ -4,27 +4,27 @@
  * It shares with redlock the reading of a command line (program.c, options.c), the session and the
  * reports, see tools/redlock/main.c. Its own files are linked into redlock-admin alone. */
 #include "../redlock/descriptors.h"
-#include "admin.h"
+#include "program.h"
 
-/* The order is that of the commands after COMMAND_BREAK. */
-static int (*const command_functions[])(struct session *, struct settings *) = {
-    [0] = break_command,
-    [COMMAND_DOCTOR - COMMAND_BREAK] = doctor_command,
-    [COMMAND_PING - COMMAND_BREAK] = ping_command,
-    [COMMAND_SCAN - COMMAND_BREAK] = scan_command,
-    [COMMAND_HELD - COMMAND_BREAK] = scan_command,
-    [COMMAND_EXPORTER - COMMAND_BREAK] = exporter_command,
-    [COMMAND_WATCH - COMMAND_BREAK] = watch_command,
-};
+static int run(struct session *session, struct settings *settings, const struct wishes *wishes)
+{
+    switch (settings->command) {
+    case COMMAND_BREAK:    return break_command(session, settings, wishes->waits_for_loss);
+    case COMMAND_DOCTOR:   return doctor_command(session, settings, &wishes->doctor);
+    case COMMAND_PING:     return ping_command(session, settings, wishes->count, wishes->interval_ms);
+    case COMMAND_EXPORTER: return exporter_command(session, settings, &wishes->exporter);
+    case COMMAND_WATCH:    return watch_command(session, settings, wishes->interval_ms);
+    default:               return scan_command(session, settings, &wishes->scan);
+    }
+}
 
 int main(int argc, char **argv)
 {
     static struct settings settings;
     static struct session session;
-    enum command command;
+    struct wishes wishes;
 
     occupy_descriptors();
-    command = command_read(&settings, argc, argv);
-    settings_read(&settings, command, argc - 1, argv + 1);
-    return command_functions[command - COMMAND_BREAK](&session, &settings);
+    program_read(&settings, &wishes, argc, argv);
+    return run(&session, &settings, &wishes);
 }

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../redlock/report.h"
+#include "../redlock/exit_status.h"
+#include "../redlock/output.h"
+#include "../redlock/print.h"
 #include "../redlock/text.h"
 #include "admin.h"
 #include "survey.h"
@@ -33,6 +35,7 @@ struct track {
 struct pinging {
     struct session *session;
     const struct settings *settings;
+    uint32_t times, interval_ms;    /* So many times it asks, so often. */
     unsigned count, answering;
     uint32_t worst_us, proposal_ms;
     struct track tracks[REDLOCK_NODES_MAX];
@@ -96,11 +99,11 @@ static void ping_all(struct pinging *p)
 {
     static const struct redlock_name words[] = { { .bytes = "TIME", .size = 4 } };
 
-    for (unsigned i = 0; i < p->settings->count && !p->session->signal && !p->session->fault; i++) {
-        uint64_t next_at = redlock_now_us() + (uint64_t)p->settings->interval_ms * 1000;
+    for (unsigned i = 0; i < p->times && !p->session->signal && !p->session->fault; i++) {
+        uint64_t next_at = redlock_now_us() + (uint64_t)p->interval_ms * 1000;
         for (unsigned k = 0; k < p->count; k++) ask_node(p, k, words);
         session_step(p->session);
-        if (i + 1 < p->settings->count) hear_until(p, next_at, true);
+        if (i + 1 < p->times) hear_until(p, next_at, true);
     }
     hear_until(p, redlock_now_us() + (uint64_t)p->settings->options.engine.node_timeout_ms * 1000, false);
     for (unsigned k = 0; k < p->count; k++) {
@@ -173,7 +176,7 @@ static void print_trip(const char *name, uint64_t us)
 {
     char text[TEXT_DURATION_MAX];
 
-    (void)printf("  %s %s ms", name, text_ms(text, us));
+    (void)print("  %s %s ms", name, text_ms(text, us));
 }
 
 static void print_clock(const struct survey_clock *clock)
@@ -181,8 +184,8 @@ static void print_clock(const struct survey_clock *clock)
     uint64_t off = clock->ahead_us < 0 ? -(uint64_t)clock->ahead_us : (uint64_t)clock->ahead_us;
     char text[TEXT_DURATION_MAX], give_or_take[TEXT_DURATION_MAX];
 
-    (void)printf("  clock %s ms %s, give or take %s ms", text_ms(text, off), clock->ahead_us < 0 ? "behind" : "ahead",
-                 text_ms(give_or_take, clock->give_or_take_us));
+    (void)print("  clock %s ms %s, give or take %s ms", text_ms(text, off), clock->ahead_us < 0 ? "behind" : "ahead",
+                text_ms(give_or_take, clock->give_or_take_us));
 }
 
 static void print_node(const struct pinging *p, unsigned k)
@@ -191,16 +194,16 @@ static void print_node(const struct pinging *p, unsigned k)
     char text[TROUBLE_TEXT_MAX], printable[4 * TROUBLE_TEXT_MAX];
     const char *trouble = trouble_of(p, k, text);
 
-    (void)printf("node %u (%s)", k, redlock_node_address(&p->session->client, k));
+    (void)print("node %u (%s)", k, redlock_node_address(&p->session->client, k));
     if (track->answered > 0) {
         print_trip("p50", percentile(track, 50));
         print_trip("p99", percentile(track, 99));
         print_trip("worst", percentile(track, 100));
     }
-    (void)printf("  lost %u of %u", lost(track), track->sent + track->unsent);
+    (void)print("  lost %u of %u", lost(track), track->sent + track->unsent);
     if (track->answered > 0) print_clock(&track->clock);
-    if (trouble) (void)printf("  (%s)", text_printable(printable, sizeof printable, trouble, strlen(trouble)));
-    (void)putchar('\n');
+    if (trouble) (void)print("  (%s)", text_printable(printable, sizeof printable, trouble, strlen(trouble)));
+    (void)print("\n");
 }
 
 static void print_proposal(const struct pinging *p)
@@ -211,9 +214,9 @@ static void print_proposal(const struct pinging *p)
         (void)puts("no node answered, so there is no node timeout to be proposed");
         return;
     }
-    (void)printf("--node-timeout %" PRIu32 "ms: %d times the worst round trip, %s ms, and at least %d ms, for a server that is "
-                 "busy for a moment (now %" PRIu32 "ms)\n", p->proposal_ms, TIMES_WORST, text_ms(worst, p->worst_us),
-                 PROPOSAL_MS_MIN, p->settings->options.engine.node_timeout_ms);
+    (void)print("--node-timeout %" PRIu32 "ms: %d times the worst round trip, %s ms, and at least %d ms, for a server that is "
+                "busy for a moment (now %" PRIu32 "ms)\n", p->proposal_ms, TIMES_WORST, text_ms(worst, p->worst_us),
+                PROPOSAL_MS_MIN, p->settings->options.engine.node_timeout_ms);
 }
 
 /* ---- For machines ---- */
@@ -221,9 +224,9 @@ static void print_proposal(const struct pinging *p)
 static void json_track(const struct track *track)
 {
     if (track->answered > 0)
-        (void)printf(",\"p50_us\":%" PRIu32 ",\"p99_us\":%" PRIu32 ",\"worst_us\":%" PRIu32 ",\"clock_ahead_us\":%" PRId64
-                     ",\"clock_give_or_take_us\":%" PRIu64, percentile(track, 50), percentile(track, 99), percentile(track, 100),
-                     track->clock.ahead_us, track->clock.give_or_take_us);
+        (void)print(",\"p50_us\":%" PRIu32 ",\"p99_us\":%" PRIu32 ",\"worst_us\":%" PRIu32 ",\"clock_ahead_us\":%" PRId64
+                    ",\"clock_give_or_take_us\":%" PRIu64, percentile(track, 50), percentile(track, 99), percentile(track, 100),
+                    track->clock.ahead_us, track->clock.give_or_take_us);
     else
         (void)fputs(",\"p50_us\":null,\"p99_us\":null,\"worst_us\":null,\"clock_ahead_us\":null,\"clock_give_or_take_us\":null",
                     stdout);
@@ -235,22 +238,22 @@ static void json_node(const struct pinging *p, unsigned k)
     char text[TROUBLE_TEXT_MAX];
     const char *trouble = trouble_of(p, k, text);
 
-    (void)printf("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
+    (void)print("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
     json_text(stdout, redlock_node_address(&p->session->client, k));
-    (void)printf(",\"answered\":%u,\"lost\":%u", track->answered, lost(track));
+    (void)print(",\"answered\":%u,\"lost\":%u", track->answered, lost(track));
     json_track(track);
-    (void)fputs(",\"trouble\":", stdout);
+    (void)print(",\"trouble\":");
     if (trouble) json_text(stdout, trouble);
-    else         (void)fputs("null", stdout);
-    (void)putchar('}');
+    else         (void)print("null");
+    (void)print("}");
 }
 
 static void print_json(const struct pinging *p, enum redlock_status status)
 {
-    report_json_begin(stdout, p->settings, NULL, status, NULL);
-    if (p->answering > 0) (void)printf("\"node_timeout_ms\":%" PRIu32, p->proposal_ms);
-    else                  (void)fputs("\"node_timeout_ms\":null", stdout);
-    (void)printf(",\"quorum\":%u,\"nodes\":[", redlock_quorum(p->count));
+    output_json_begin(stdout, &p->settings->output, NULL, status, NULL);
+    if (p->answering > 0) (void)print("\"node_timeout_ms\":%" PRIu32, p->proposal_ms);
+    else                  (void)print("\"node_timeout_ms\":null");
+    (void)print(",\"quorum\":%u,\"nodes\":[", redlock_quorum(p->count));
     for (unsigned k = 0; k < p->count; k++) json_node(p, k);
     (void)puts("]}");
 }
@@ -266,19 +269,19 @@ static int ping_in_session(struct pinging *p)
     ping_all(p);
     conclude(p);
     status = p->answering < redlock_quorum(p->count) ? REDLOCK_NO_QUORUM : REDLOCK_OK;
-    if (p->settings->json) {
+    if (p->settings->output.json) {
         print_json(p, status);
     } else {
         for (unsigned k = 0; k < p->count; k++) print_node(p, k);
         print_proposal(p);
     }
-    if (!report_written("the result")) return EXIT_TROUBLE;
+    if (!output_written("the result")) return EXIT_TROUBLE;
     if (p->session->signal) return EXIT_SIGNAL + p->session->signal;
     return p->session->fault ? EXIT_TROUBLE : status == REDLOCK_OK ? EXIT_SUCCESS : EXIT_NO_QUORUM;
 }
 
 /* Nodes that refuse INFO or ROLE answer all the same. */
-int ping_command(struct session *session, struct settings *settings)
+int ping_command(struct session *session, struct settings *settings, uint32_t count, uint32_t interval_ms)
 {
     static struct pinging pinging;      /* Large. */
     int code;
@@ -286,6 +289,8 @@ int ping_command(struct session *session, struct settings *settings)
     settings->options.engine.trust_unknown = true;
     pinging.session = session;
     pinging.settings = settings;
+    pinging.times = count;
+    pinging.interval_ms = interval_ms;
     if (open_session(session, settings) != REDLOCK_OK) return EXIT_TROUBLE;
     code = ping_in_session(&pinging);
     close_session(session);

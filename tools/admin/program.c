@@ -1,16 +1,15 @@
-/* The commands of redlock-admin, among the programs that share options.c, with their options and their words. */
+#include "program.h"
+
+#include <assert.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "../redlock/reading.h"
-#include "admin.h"
+#include "../redlock/options.h"
 #include "scan.h"
 
 enum { FIX_APART_MS = 1000 };
 
-const char program_name[] = "redlock-admin";
-
-const char program_help[] =
+static const char help[] =
     "Usage: redlock-admin COMMAND [OPTION]... [RESOURCE] ...\n"
     "What an operator does to locks and nodes on Redis or Valkey servers; 'redlock COMMAND' runs it, too.\n\n"
     "  break RESOURCE --token TOKEN       take a lock from its holder\n"
@@ -24,9 +23,7 @@ const char program_help[] =
     "The nodes are named by -n or by REDLOCK_NODES, separated by commas.\n\n"
     "'redlock-admin COMMAND --help' shows the options; 'man redlock-admin' tells all.\n";
 
-const enum command program_first = COMMAND_BREAK;
-
-const struct command_row command_rows[] = {
+static const struct command_row command_rows[] = {
     {
         "break",
         "redlock break [OPTION]... --token TOKEN RESOURCE",
@@ -121,7 +118,7 @@ enum {
     IN_LOCK = IN_BREAK | IN_JUDGING | IN_BOTH | IN_WATCH, IN_ALL = IN_LOCK | IN_PING
 };
 
-const struct option_row option_rows[] = {
+static const struct option_row option_rows[] = {
     OPTION_ROW_NODE(IN_ALL),
     { "token", OPTION_TOKEN, IN_BREAK, "TOKEN", "whose lock it is: 40 hex digits, or all of the value of\nthe key" },
     { "wait-loss", OPTION_WAIT_LOSS, IN_BREAK, NULL,
@@ -177,21 +174,32 @@ const struct option_row option_rows[] = {
     OPTION_ROWS_AT_THE_END(IN_ALL)
 };
 
-void program_try_others(char **argv, const char *word, struct near *near)
-{
-    (void)argv, (void)word, (void)near;
-}
+static const short often[] = {
+    'n', OPTION_WRITE, OPTION_CHECK_USER, OPTION_KIND, OPTION_STATE, OPTION_QUICK, 'w', OPTION_COUNTS, OPTION_HELD, OPTION_FIX,
+    OPTION_NO_TTL, OPTION_YES, OPTION_FILE, OPTION_LISTEN, OPTION_INTERVAL, OPTION_SCAN_INTERVAL, OPTION_ONCE, OPTION_CLUSTER,
+    OPTION_PASSWORD_FILE, OPTION_JSON, 'v', 'h', 0
+};
 
-void program_set_defaults(struct settings *settings)
+static const struct program admin = {
+    .name = "redlock-admin", .help = help, .first = COMMAND_BREAK, .commands = command_rows, .options = option_rows, .often = often
+};
+
+/* What is being read. */
+struct words {
+    struct reading r;
+    struct wishes *wishes;
+};
+
+static void set_defaults(struct settings *settings, struct wishes *wishes)
 {
     settings->ticket = settings->command != COMMAND_SCAN && settings->command != COMMAND_HELD;
     settings->ttl_ms = DEFAULT_TTL_MS;
-    settings->count = DEFAULT_PINGS;
-    settings->scan_interval_ms = DEFAULT_SCAN_INTERVAL_MS;
-    settings->interval_ms = settings->command == COMMAND_EXPORTER ? DEFAULT_INTERVAL_MS
-                          : settings->command == COMMAND_WATCH    ? WATCH_INTERVAL_MS : DEFAULT_PING_INTERVAL_MS;
-    settings->rate = SCAN_RATE;
-    settings->apart_ms = SCAN_APART_MS;
+    *wishes = (struct wishes){ .count = DEFAULT_PINGS };
+    wishes->interval_ms = settings->command == COMMAND_WATCH ? WATCH_INTERVAL_MS : DEFAULT_PING_INTERVAL_MS;
+    wishes->exporter.interval_ms = DEFAULT_INTERVAL_MS;
+    wishes->exporter.scan_interval_ms = DEFAULT_SCAN_INTERVAL_MS;
+    wishes->scan.rate = SCAN_RATE;
+    wishes->scan.apart_ms = SCAN_APART_MS;
 }
 
 static uint32_t read_count(const struct reading *r)
@@ -219,7 +227,7 @@ static uint8_t read_permits(const struct reading *r)
 static void read_kind(const struct reading *r)
 {
     struct settings *settings = r->settings;
-    const char *kind = settings->kind = r->argument;
+    const char *kind = r->argument;
 
     settings->shared = strcmp(kind, "shared") == 0;
     settings->fair = strcmp(kind, "fair") == 0;
@@ -229,37 +237,85 @@ static void read_kind(const struct reading *r)
         refuse(settings, "--kind: '%s' is none of shared, fair, permits, redisson", kind);
 }
 
-void program_apply(struct reading *r, int letter)
+static void apply_scan(struct words *w, int letter)
 {
+    struct scan_wishes *scan = &w->wishes->scan;
+
     switch (letter) {
-    case OPTION_TOKEN:     r->settings->token = r->argument; break;
-    case OPTION_WAIT_LOSS: r->settings->waits_for_loss = true; break;
-    case OPTION_COUNT:     r->settings->count = read_count(r); break;
-    case OPTION_INTERVAL:  r->settings->interval_ms = read_interval(r); break;
-    case OPTION_PERMITS:   r->settings->permits = read_permits(r); break;
-    case 'w':              r->settings->wait_ms = reading_duration(r, "wait", 1); break;
-    case OPTION_WRITE:      r->settings->tries = true; break;
-    case OPTION_PREFIX:     r->settings->prefix = r->argument; break;
-    case OPTION_CHECK_USER: r->settings->check_user = r->argument; break;
-    case OPTION_KIND:       read_kind(r); break;
-    case OPTION_STATE:      r->settings->state_file = reading_file(r, "state"); break;
-    case OPTION_QUICK:     r->settings->quick = true; break;
-    case 't':              r->settings->ttl_ms = reading_duration(r, "ttl", 1); break;
-    case OPTION_DRIFT:     r->settings->options.engine.drift_ppm = reading_drift(r); break;
-    case OPTION_SKEW:      r->settings->options.engine.ticket_skew_ms = reading_skew(r); break;
-    case OPTION_RATE:      r->settings->rate = reading_number(r, "rate"); break;
-    case OPTION_APART:     r->settings->apart_ms = reading_duration(r, "apart", 1); break;
-    case OPTION_COUNTS:    r->settings->only_counts = true; break;
-    case OPTION_HELD:      r->settings->only_held = true; break;
-    case OPTION_FIX:       r->settings->fix = true; break;
-    case OPTION_NO_TTL:    r->settings->no_ttl = true; break;
-    case OPTION_YES:       r->settings->yes = true; break;
-    case OPTION_FILE:      r->settings->file = reading_file(r, "file"); break;
-    case OPTION_LISTEN:    r->settings->listen = r->argument; break;
-    case OPTION_ONCE:      r->settings->once = true; break;
-    case OPTION_SCAN_INTERVAL: r->settings->scan_interval_ms = reading_duration(r, "scan-interval", 0); break;
-    case OPTION_CLUSTER:   r->settings->cluster = reading_name(r, "cluster", CLUSTER_NAME_MAX); break;
+    case OPTION_RATE:   scan->rate = reading_number(&w->r, "rate"); break;
+    case OPTION_APART:  scan->apart_ms = reading_duration(&w->r, "apart", 1); break;
+    case OPTION_COUNTS: scan->only_counts = true; break;
+    case OPTION_HELD:   scan->only_held = true; break;
+    case OPTION_FIX:    scan->fix = true; break;
+    case OPTION_NO_TTL: scan->no_ttl = true; break;
+    case OPTION_YES:    scan->yes = true; break;
     default: break;
+    }
+}
+
+static void apply_exporter(struct words *w, int letter)
+{
+    struct exporter_wishes *exporter = &w->wishes->exporter;
+    const struct reading *r = &w->r;
+
+    switch (letter) {
+    case OPTION_INTERVAL:      exporter->interval_ms = reading_duration(r, "interval", INTERVAL_MS_MIN); break;
+    case OPTION_FILE:          exporter->file = reading_file(r, "file"); break;
+    case OPTION_LISTEN:        exporter->listen = r->argument; break;
+    case OPTION_ONCE:          exporter->once = true; break;
+    case OPTION_SCAN_INTERVAL: exporter->scan_interval_ms = reading_duration(r, "scan-interval", 0); break;
+    case OPTION_CLUSTER:       exporter->cluster = reading_name(r, "cluster", CLUSTER_NAME_MAX); break;
+    default: break;
+    }
+}
+
+static void apply_doctor(struct words *w, int letter)
+{
+    struct doctor_wishes *doctor = &w->wishes->doctor;
+    const struct reading *r = &w->r;
+
+    switch (letter) {
+    case OPTION_WRITE:      doctor->tries = true; break;
+    case OPTION_PREFIX:     doctor->prefix = r->argument; break;
+    case OPTION_CHECK_USER: doctor->check_user = r->argument; break;
+    case OPTION_KIND:       doctor->kind = r->argument; read_kind(r); break;
+    case OPTION_STATE:      doctor->state_file = reading_file(r, "state"); break;
+    case OPTION_QUICK:      doctor->quick = true; break;
+    default: break;
+    }
+}
+
+/* What is left is one command's own. */
+static void apply_own(struct words *w, int letter)
+{
+    switch (w->r.settings->command) {
+    case COMMAND_DOCTOR:   apply_doctor(w, letter); break;
+    case COMMAND_EXPORTER: apply_exporter(w, letter); break;
+    case COMMAND_SCAN:
+    case COMMAND_HELD:     apply_scan(w, letter); break;
+    default: break;
+    }
+}
+
+static void apply(struct words *w, int letter)
+{
+    struct reading *r = &w->r;
+    struct settings *settings = r->settings;
+
+    switch (letter) {
+    case OPTION_TOKEN:     settings->token = r->argument; break;
+    case OPTION_WAIT_LOSS: w->wishes->waits_for_loss = true; break;
+    case OPTION_COUNT:     w->wishes->count = read_count(r); break;
+    case OPTION_PERMITS:   settings->permits = read_permits(r); break;
+    case 'w':              settings->wait_ms = reading_duration(r, "wait", 1); break;
+    case 't':              settings->ttl_ms = reading_duration(r, "ttl", 1); break;
+    case OPTION_DRIFT:     settings->options.engine.drift_ppm = reading_drift(r); break;
+    case OPTION_SKEW:      settings->options.engine.ticket_skew_ms = reading_skew(r); break;
+    case OPTION_INTERVAL:
+        if (settings->command == COMMAND_EXPORTER) apply_exporter(w, letter);
+        else                                       w->wishes->interval_ms = read_interval(r);
+        break;
+    default: apply_own(w, letter); break;
     }
 }
 
@@ -274,118 +330,115 @@ static void trim_token(char *token)
     if (digits == REDLOCK_TOKEN_TEXT && (is_cut || has_ticket)) token[digits] = '\0';
 }
 
-/* ---- What stands behind a command's name, and what follows from it: a row for each command ---- */
+/* ---- What stands behind a command's name, and what follows from it ---- */
 
-static void read_break(struct reading *r)
+static void read_options(struct words *w)
 {
-    reading_options(r);
-    reading_resource(r);
-    reading_end(r);
+    int letter;
+
+    while ((letter = reading_option(&w->r)) != 0) apply(w, letter);
 }
 
-static void settle_break(struct reading *r)
+static void read_resource(struct words *w)
 {
-    struct settings *settings = r->settings;
+    reading_resource(&w->r);
+    read_options(w);
+}
 
+static void read_pattern(struct words *w)
+{
+    struct reading *r = &w->r;
+
+    if (!reading_has_more(r)) return;
+    w->wishes->scan.pattern = r->argv[r->next++];
+    read_options(w);
+}
+
+static void read_resources(struct words *w)
+{
+    do {
+        if (w->r.settings->name_count == REDLOCK_SET_MAX) refuse(w->r.settings, "at most %d RESOURCEs", REDLOCK_SET_MAX);
+        read_resource(w);
+    } while (reading_has_more(&w->r));
+}
+
+static void read_words(struct words *w)
+{
+    read_options(w);
+    switch (w->r.settings->command) {
+    case COMMAND_BREAK: read_resource(w); break;
+    case COMMAND_SCAN:  read_pattern(w); break;
+    case COMMAND_WATCH: read_resources(w); break;
+    default: break;
+    }
+    reading_end(&w->r);
+}
+
+static void settle_break(const struct settings *settings)
+{
     if (!settings->token || settings->token[0] == '\0')
         refuse(settings, "--token is missing: a lock is never broken by its name alone; 'redlock status %s' shows its token",
                settings->names[0]);
     trim_token(settings->token);
 }
 
-static void read_scan(struct reading *r)
-{
-    reading_options(r);
-    if (reading_has_more(r)) {
-        r->settings->pattern = r->argv[r->next++];
-        reading_options(r);
-    }
-    reading_end(r);
-}
-
 /* A value is removed after two looks, so far apart that no attempt of a client that lives can be under way. */
-static void settle_scan(struct reading *r)
+static void settle_scan(const struct settings *settings, const struct scan_wishes *scan)
 {
-    const struct settings *settings = r->settings;
-
-    if (settings->fix + settings->only_counts + settings->only_held > 1) refuse(settings, "of --fix, --count and --held give one");
-    if (settings->no_ttl && !settings->fix)     refuse(settings, "--no-ttl: of what --fix removes; --fix is missing");
-    if (settings->yes && !settings->no_ttl)     refuse(settings, "--yes: only --fix --no-ttl asks");
-    if (settings->fix && settings->apart_ms < FIX_APART_MS)
+    if (scan->fix + scan->only_counts + scan->only_held > 1) refuse(settings, "of --fix, --count and --held give one");
+    if (scan->no_ttl && !scan->fix)     refuse(settings, "--no-ttl: of what --fix removes; --fix is missing");
+    if (scan->yes && !scan->no_ttl)     refuse(settings, "--yes: only --fix --no-ttl asks");
+    if (scan->fix && scan->apart_ms < FIX_APART_MS)
         refuse(settings, "--apart: with --fix at least 1 s, and longer than any client's attempt takes");
-    if (settings->no_ttl && !settings->yes && (settings->json || !isatty(STDIN_FILENO)))
+    if (scan->no_ttl && !scan->yes && (settings->output.json || !isatty(STDIN_FILENO)))
         refuse(settings, "--no-ttl asks before it removes anything, which takes a terminal; or give --yes");
 }
 
-static void read_resources(struct reading *r)
-{
-    reading_options(r);
-    do {
-        if (r->settings->name_count == REDLOCK_SET_MAX) refuse(r->settings, "at most %d RESOURCEs", REDLOCK_SET_MAX);
-        reading_resource(r);
-    } while (reading_has_more(r));
-}
-
-static void read_options(struct reading *r)
-{
-    reading_options(r);
-    reading_end(r);
-}
-
-static void settle_nothing(struct reading *r)
-{
-    (void)r;
-}
-
-static void settle_held(struct reading *r)
-{
-    r->settings->only_held = true;
-}
-
 /* It waits for the conditions that clients need, and looks at nothing else. */
-static void settle_doctor(struct reading *r)
+static void settle_doctor(const struct settings *settings, const struct doctor_wishes *doctor)
 {
-    const struct settings *settings = r->settings;
-    bool has_more = settings->tries || settings->quick || settings->state_file || settings->check_user || settings->prefix ||
-                    settings->kind;
+    bool has_more = doctor->tries || doctor->quick || doctor->state_file || doctor->check_user || doctor->prefix || doctor->kind;
 
     if (settings->wait_ms > 0 && has_more)
         refuse(settings, "--wait looks at votes and locks alone: without --write, --quick, --state, --check-user, --kind and "
                          "--prefix");
-    if (settings->kind && settings->tries)
+    if (doctor->kind && doctor->tries)
         refuse(settings, "--kind and --write do not go together: what it tries is a plain lock");
 }
 
-static void settle_exporter(struct reading *r)
+static void settle_exporter(const struct settings *settings, const struct exporter_wishes *exporter)
 {
-    const struct settings *settings = r->settings;
-
-    if (settings->once && settings->listen) refuse(settings, "--once and --listen do not go together: nobody could ask in time");
-    if (!settings->once && !settings->file && !settings->listen)
+    if (exporter->once && exporter->listen) refuse(settings, "--once and --listen do not go together: nobody could ask in time");
+    if (!exporter->once && !exporter->file && !exporter->listen)
         refuse(settings, "where to? give --file FILE, --listen PORT, or both; or --once to have the figures printed");
-    if (settings->file && settings->file[0] == '\0') refuse(settings, "--file: the name is empty");
+    if (exporter->file && exporter->file[0] == '\0') refuse(settings, "--file: the name is empty");
 }
 
-/* The order is that of the commands after COMMAND_BREAK. */
-static const struct {
-    void (*read_words)(struct reading *r);
-    void (*settle)(struct reading *r);
-} readers[] = {
-    [0] = { read_break, settle_break },
-    [COMMAND_DOCTOR - COMMAND_BREAK] = { read_options, settle_doctor },
-    [COMMAND_PING - COMMAND_BREAK] = { read_options, settle_nothing },
-    [COMMAND_SCAN - COMMAND_BREAK] = { read_scan, settle_scan },
-    [COMMAND_HELD - COMMAND_BREAK] = { read_options, settle_held },
-    [COMMAND_EXPORTER - COMMAND_BREAK] = { read_options, settle_exporter },
-    [COMMAND_WATCH - COMMAND_BREAK] = { read_resources, settle_nothing },
-};
-
-void program_read_words(struct reading *r)
+static void settle(struct words *w)
 {
-    readers[r->settings->command - COMMAND_BREAK].read_words(r);
+    const struct settings *settings = w->r.settings;
+
+    switch (settings->command) {
+    case COMMAND_BREAK:    settle_break(settings); break;
+    case COMMAND_DOCTOR:   settle_doctor(settings, &w->wishes->doctor); break;
+    case COMMAND_SCAN:     settle_scan(settings, &w->wishes->scan); break;
+    case COMMAND_HELD:     w->wishes->scan.only_held = true; break;
+    case COMMAND_EXPORTER: settle_exporter(settings, &w->wishes->exporter); break;
+    default: break;
+    }
 }
 
-void program_settle(struct reading *r)
+void program_read(struct settings *settings, struct wishes *wishes, int argc, char **argv)
 {
-    readers[r->settings->command - COMMAND_BREAK].settle(r);
+    struct words w = { .wishes = wishes };
+    const char *word;
+    enum command command = reading_begin(&w.r, &admin, settings, argc, argv, &word);
+
+    if (command == COMMAND_NONE) reading_refuse_command(&admin, word, NULL);
+    assert(command >= COMMAND_BREAK);
+    reading_begin_command(&w.r, command, false);
+    set_defaults(settings, wishes);
+    read_words(&w);
+    reading_settle(&w.r);
+    settle(&w);
 }

@@ -4,26 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../redlock/report.h"
-#include "../redlock/text.h"
+#include "../redlock/output.h"
+#include "../redlock/print.h"
+#include "readiness.h"
 #include "scan.h"
+#include "survey.h"
 
 enum { BETWEEN_US = 1000 * 1000 };      /* Two looks. */
-
-struct readiness {
-    struct session *session;
-    const struct judge_limits *limits;
-    struct survey *survey;
-    uint64_t until;
-    char *why;
-    bool is_of_locks;                   /* It concerns the locks, and is found when all had been looked at. */
-    char first[64];                     /* The first lock that is not everywhere, printable. */
-};
-
-static bool must_end(const struct readiness *r)
-{
-    return r->session->fault || session_must_end(r->session) || redlock_now_us() >= r->until;
-}
 
 /* ---- Nodes ---- */
 
@@ -41,8 +28,8 @@ static void tell_node(struct readiness *r, unsigned k)
 
     if (!words && judge_is_nameless(node, r->limits)) words = "it says nothing of itself: +info +role";
     if (!words) words = strcmp(node->trouble_text, "ok") != 0 ? node->trouble_text : "no answer in time";
-    (void)snprintf(r->why, READY_WHY_MAX, "node %u (%s) %s: %s", k, node->address,
-                   judge_vote_of(node, r->limits) ? "gives no ticket" : "has no vote", words);
+    (void)print_text(r->why, READY_WHY_MAX, "node %u (%s) %s: %s", k, node->address,
+                     judge_vote_of(node, r->limits) ? "gives no ticket" : "has no vote", words);
 }
 
 static bool are_nodes_ready(struct readiness *r)
@@ -61,22 +48,6 @@ static bool are_nodes_ready(struct readiness *r)
 
 /* ---- Locks ---- */
 
-enum { NOT_EVERYWHERE = 1 << SCAN_DEGRADED | 1 << SCAN_MAYBE_HELD };
-
-static void note_first(void *context, const struct scan_finding *finding)
-{
-    struct readiness *r = context;
-
-    if ((finding->judgement->classes & NOT_EVERYWHERE) == 0 || r->first[0] != '\0') return;
-    (void)text_printable(r->first, sizeof r->first, finding->name, finding->name_size);
-}
-
-static bool goes_on(void *context, const struct scan_counts *so_far)
-{
-    (void)so_far;
-    return !must_end(context);
-}
-
 /* A node that was not gone through, and why. */
 static enum ready tell_unscanned(struct readiness *r, const struct scan_counts *counts)
 {
@@ -85,15 +56,15 @@ static enum ready tell_unscanned(struct readiness *r, const struct scan_counts *
 
     while (k + 1 < r->survey->count && counts->done >> k & 1) k++;
     note = &r->session->notes[k];
-    (void)snprintf(r->why, READY_WHY_MAX, "node %u (%s) was not gone through for locks: %s", k, r->survey->nodes[k].address,
-                   note->trouble ? note->text : "no answer in time");
+    (void)print_text(r->why, READY_WHY_MAX, "node %u (%s) was not gone through for locks: %s", k, r->survey->nodes[k].address,
+                     note->trouble ? note->text : "no answer in time");
     return counts->refused >> k & 1 ? READY_NEVER : READY_NOT_YET;
 }
 
 static enum ready look_for_locks(struct readiness *r)
 {
     struct scan_order order = { .rate = SCAN_RATE, .apart_ms = SCAN_APART_MS, .guard_ms = r->limits->guard_ms, .context = r,
-                                .found = note_first, .goes_on = goes_on };
+                                .found = readiness_note, .goes_on = readiness_goes_on };
     static struct scan_counts counts;
     uint64_t few;
 
@@ -101,12 +72,13 @@ static enum ready look_for_locks(struct readiness *r)
     (void)scan_nodes(r->session, &order, &counts);
     few = counts.classes[SCAN_DEGRADED] + counts.classes[SCAN_MAYBE_HELD];
     if (few > 0)
-        (void)snprintf(r->why, READY_WHY_MAX, "%" PRIu64 " lock%s held, but not on all nodes: %s", few, few == 1 ? " is" : "s are",
-                       r->first);
-    else if (must_end(r) && !r->is_of_locks) (void)snprintf(r->why, READY_WHY_MAX, "there was no time to look at all locks");
-    else if (must_end(r))                    return READY_NOT_YET;
+        (void)print_text(r->why, READY_WHY_MAX, "%" PRIu64 " lock%s held, but not on all nodes: %s", few,
+                         few == 1 ? " is" : "s are", r->first);
+    else if (readiness_must_end(r) && !r->is_of_locks)
+        (void)print_text(r->why, READY_WHY_MAX, "there was no time to look at all locks");
+    else if (readiness_must_end(r)) return READY_NOT_YET;
     else if (counts.hidden > 0)
-        (void)snprintf(r->why, READY_WHY_MAX, "%" PRIu64 " keys cannot be read: redlock(7) has the ACL of scan", counts.hidden);
+        (void)print_text(r->why, READY_WHY_MAX, "%" PRIu64 " keys cannot be read: redlock(7) has the ACL of scan", counts.hidden);
     else if (counts.scanned < r->survey->count) return tell_unscanned(r, &counts);
     else return READY_YES;
     r->is_of_locks = few > 0;
@@ -120,7 +92,7 @@ static void wait_a_moment(struct readiness *r)
     uint64_t next = redlock_now_us() + BETWEEN_US;
 
     if (next > r->until) next = r->until;
-    while (redlock_now_us() < next && !must_end(r)) session_wait(r->session, next);
+    while (redlock_now_us() < next && !readiness_must_end(r)) session_wait(r->session, next);
 }
 
 enum ready ready_wait(struct session *session, const struct judge_limits *limits, uint32_t wait_ms, struct survey *survey,
@@ -130,11 +102,11 @@ enum ready ready_wait(struct session *session, const struct judge_limits *limits
                            .until = redlock_now_us() + (uint64_t)wait_ms * 1000 };
     enum ready ready;
 
-    (void)snprintf(why, READY_WHY_MAX, "the nodes were not all asked");
+    (void)print_text(why, READY_WHY_MAX, "the nodes were not all asked");
     for (;;) {
         ready = are_nodes_ready(&r) ? look_for_locks(&r) : READY_NOT_YET;
-        if (ready != READY_NOT_YET || must_end(&r)) return ready;
-        if (session->settings->verbose) say("waits: %s", why);
+        if (ready != READY_NOT_YET || readiness_must_end(&r)) return ready;
+        if (session->output->verbose) say("waits: %s", why);
         wait_a_moment(&r);
     }
 }

@@ -7,6 +7,7 @@
 
 #include "../redlock/ask_all.h"
 #include "admin_scripts.h"
+#include "../redlock/print.h"
 #include "removal.h"
 
 enum {
@@ -206,7 +207,7 @@ static bool next_name(struct names *names, struct name *name)
 
 static void pack(struct names *names, const uint8_t *name, size_t size)
 {
-    names->size += (size_t)snprintf((char *)names->bytes + names->size, CURSOR_MAX, "%zu:", size);
+    names->size += (size_t)print_text((char *)names->bytes + names->size, CURSOR_MAX, "%zu:", size);
     memcpy(names->bytes + names->size, name, size);
     names->size += size;
 }
@@ -440,7 +441,7 @@ static void ask_about(struct scan *s, const uint8_t *names, size_t size)
 {
     static char last[8];
 
-    (void)snprintf(last, sizeof last, "%d", SCAN_VALUE_KEPT - 1);
+    (void)print_text(last, sizeof last, "%d", SCAN_VALUE_KEPT - 1);
     set_text(s, 0, "EVAL");
     set_text(s, 1, look_script);
     set_text(s, 2, "0");
@@ -591,7 +592,7 @@ static void ask_for_names(struct scan *s, unsigned k)
     char keys[12];
 
     do {
-        (void)snprintf(keys, sizeof keys, "%" PRIu32, s->step_keys);
+        (void)print_text(keys, sizeof keys, "%" PRIu32, s->step_keys);
         set_text(s, 0, "EVAL");
         set_text(s, 1, step_script);
         set_text(s, 2, "0");

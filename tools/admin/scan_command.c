@@ -1,326 +1,22 @@
-/* scan and status: print the locks on the nodes, the leftovers of some, and the obstacles, for people
- * and machines. Leftovers are removed if that is asked for, by their value and never by their name. */
+/* scan and status: what locks there are on the nodes, what is left of some, and what stands in the way. show.c tells of each. */
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "../redlock/exits.h"
+#include "../redlock/print.h"
 #include "../redlock/report.h"
 #include "../redlock/text.h"
 #include "admin.h"
-#include "removal.h"
 #include "scan.h"
+#include "show.h"
 
 enum {
     EXIT_NEEDED = 1,                /* Something needs somebody. */
-    EXIT_TOO_FEW = 3,               /* Nodes to say anything. */
-    SHOWN_EVERY_US = 250 * 1000,    /* How far it is. */
-    VALUE_TEXT = 4 * SCAN_VALUE_KEPT + 1,
-    NAME_TEXT = 4 * SCAN_NAME_MAX + 1
+    EXIT_TOO_FEW = 3                /* Nodes to say anything. */
 };
-
-struct show {
-    struct session *session;
-    const struct settings *settings;
-    struct scan_counts counts;
-    unsigned count;
-    uint64_t shown_at, began_at;
-    uint64_t told, needed;          /* Findings, and those that still need somebody. */
-    uint64_t removable, endless;    /* Values that --fix would remove, and --fix --no-ttl. */
-    uint64_t removed;               /* Findings whose removable values are all gone. */
-    bool shows_progress, has_progress;
-};
-
-/* ---- How far it is ---- */
-
-static void hide_progress(struct show *show)
-{
-    if (show->has_progress) (void)fputs("\r\033[K", stderr);
-    show->has_progress = false;
-}
-
-static bool goes_on(void *context, const struct scan_counts *so_far)
-{
-    struct show *show = context;
-    uint64_t now = redlock_now_us();
-    unsigned node = so_far->scanned < so_far->nodes ? so_far->scanned + 1 : so_far->nodes;
-
-    if (!show->shows_progress || now - show->shown_at < SHOWN_EVERY_US) return true;
-    show->shown_at = now;
-    show->has_progress = true;
-    (void)fprintf(stderr, "\r\033[Knode %u of %u, %" PRIu64 " names, %" PRIu64 " a second, %" PRIu64 " to look at again", node,
-                  so_far->nodes, so_far->names, so_far->names * 1000000 / (now - show->began_at + 1), so_far->kept);
-    (void)fflush(stderr);
-    return true;
-}
-
-/* ---- A finding, for people ---- */
-
-/* A queue's value shows the token of its first. */
-static size_t shown_size(const struct scan_sight *sight)
-{
-    return sight->type == SIGHT_QUEUE && sight->value_size > REDLOCK_TOKEN_TEXT ? REDLOCK_TOKEN_TEXT : sight->value_size;
-}
-
-static const char *value_text(const struct scan_sight *sight, char text[VALUE_TEXT])
-{
-    if (sight->type == SIGHT_SHARED) return "shared";
-    return text_printable(text, VALUE_TEXT, sight->value, shown_size(sight));
-}
-
-static void print_ttl(int64_t ttl_ms)
-{
-    char duration[TEXT_DURATION_MAX];
-
-    if (ttl_ms < 0) (void)fputs(", no TTL", stdout);
-    else            (void)printf(", %s left", text_duration(duration, (uint64_t)ttl_ms));
-}
-
-static void print_sight(const struct scan_sight *sight)
-{
-    char text[VALUE_TEXT];
-
-    switch (sight->type) {
-    case SIGHT_UNKNOWN:   (void)fputs("unknown", stdout); return;
-    case SIGHT_FORGOTTEN: (void)fputs("nothing, but it has restarted", stdout); return;
-    case SIGHT_ABSENT:    (void)fputs("nothing", stdout); return;
-    case SIGHT_STRING:    (void)fputs(value_text(sight, text), stdout); break;
-    case SIGHT_SHARED:    (void)printf("shared by %" PRIu32, sight->readers); break;
-    case SIGHT_REDISSON:  (void)fputs("a lock of Redisson's", stdout); break;
-    case SIGHT_QUEUE:     (void)printf("%" PRIu32 " queued, the first is %s", sight->queued, value_text(sight, text)); break;
-    case SIGHT_OTHER:     (void)fputs("a key of another type", stdout); break;
-    }
-    print_ttl(sight->ttl_ms);
-}
-
-static void print_nodes(struct show *show, const struct scan_finding *finding)
-{
-    for (unsigned k = 0; k < show->count; k++) {
-        (void)printf("  node %u (%s): ", k, redlock_node_address(&show->session->client, k));
-        print_sight(&finding->sights[k]);
-        (void)putchar('\n');
-    }
-}
-
-/* The number after the last colon, if such a name is that of a permit as well, like "door:3"; 0: it is none. */
-static unsigned permit_of(const uint8_t *name, size_t size, size_t *stem_size)
-{
-    unsigned digits = size > 0 && name[size - 1] >= '0' && name[size - 1] <= '9' ? 1 : 0, number;
-
-    if (digits > 0 && size > 1 && name[size - 2] >= '1' && name[size - 2] <= '9') digits = 2;
-    if (digits == 0 || size < digits + 2 || name[size - digits - 1] != ':') return 0;
-    number = (digits == 2 ? (unsigned)(name[size - 2] - '0') * 10 : 0) + (unsigned)(name[size - 1] - '0');
-    *stem_size = size - digits - 1;
-    return number <= REDLOCK_PERMITS_MAX ? number : 0;
-}
-
-/* "door", or "door:3 (or permit 3 of door)", since nobody can tell which was meant. */
-static void print_name(const struct scan_finding *finding)
-{
-    size_t stem_size = 0;
-    unsigned permit = permit_of(finding->name, finding->name_size, &stem_size);
-    char name[NAME_TEXT];
-
-    (void)fputs(text_printable(name, sizeof name, finding->name, finding->name_size), stdout);
-    if (permit > 0) (void)printf(" (or permit %u of %s)", permit, text_printable(name, sizeof name, finding->name, stem_size));
-}
-
-enum { WORDS_MAX = 600 };      /* Words of all classes. */
-
-/* "its TTL is longer than the guard; held" */
-static const char *describe(uint32_t classes, char text[WORDS_MAX])
-{
-    size_t used = 0;
-
-    text[0] = '\0';
-    for (unsigned class = 0; class < SCAN_CLASS_COUNT && used < WORDS_MAX; class++)
-        if (classes >> class & 1)
-            used += (size_t)snprintf(text + used, WORDS_MAX - used, "%s%s", used > 0 ? "; " : "",
-                                     scan_words((enum scan_class)class));
-    return text;
-}
-
-/* "door: left over: nobody holds it ...: 5f3a... on 1 of 3 nodes, for another 8.1 s" */
-static void print_finding(struct show *show, const struct scan_finding *finding)
-{
-    const struct scan_judgement *j = finding->judgement;
-    char text[VALUE_TEXT], words[WORDS_MAX], duration[TEXT_DURATION_MAX];
-
-    print_name(finding);
-    (void)printf(": %s", describe(j->classes, words));
-    if (j->agreeing > 0) {
-        const struct scan_sight *best = &finding->sights[j->best];
-        (void)printf(": %s on %u of %u nodes", value_text(best, text), j->agreeing, show->count);
-        if (j->has_end) (void)printf(", for another %s", text_duration(duration, j->ends_in_ms));
-        if (best->queued > 0) (void)printf(", %" PRIu32 " queued", best->queued);
-    }
-    (void)putchar('\n');
-    if (scan_level_of(scan_gravest(j->classes)) == SCAN_NEEDED || show->settings->verbose) print_nodes(show, finding);
-}
-
-/* ---- For machines ---- */
-
-static const char *const type_names[] = {
-    [SIGHT_UNKNOWN] = "unknown", [SIGHT_FORGOTTEN] = "restarted", [SIGHT_ABSENT] = "free", [SIGHT_STRING] = "string",
-    [SIGHT_SHARED] = "shared", [SIGHT_REDISSON] = "redisson", [SIGHT_QUEUE] = "queue",
-    [SIGHT_OTHER] = "other type"
-};
-
-static const char *const severity_names[] = { [SCAN_COUNTED] = "none", [SCAN_TOLD] = "info", [SCAN_NEEDED] = "warning" };
-
-static void json_ttl(bool has_ttl, uint64_t ttl_ms)
-{
-    if (has_ttl) (void)printf(",\"ttl_ms\":%" PRIu64, ttl_ms);
-    else         (void)fputs(",\"ttl_ms\":null", stdout);
-}
-
-static void json_value(const struct scan_sight *sight)
-{
-    (void)fputs(",\"value\":", stdout);
-    if (sight->type == SIGHT_STRING || sight->type == SIGHT_QUEUE) json_string(stdout, sight->value, shown_size(sight));
-    else                                                           (void)fputs("null", stdout);
-}
-
-static void json_sight(struct show *show, const struct scan_sight *sight, unsigned k)
-{
-    (void)printf("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
-    json_text(stdout, redlock_node_address(&show->session->client, k));
-    (void)printf(",\"state\":\"%s\"", type_names[sight->type]);
-    if (sight->type > SIGHT_ABSENT) {
-        json_value(sight);
-        json_ttl(sight->ttl_ms >= 0, (uint64_t)sight->ttl_ms);
-    }
-    if (sight->type == SIGHT_SHARED) (void)printf(",\"readers\":%" PRIu32, sight->readers);
-    if (sight->queued > 0) (void)printf(",\"queued\":%" PRIu32, sight->queued);
-    (void)putchar('}');
-}
-
-static void json_finding(struct show *show, const struct scan_finding *finding, int removed)
-{
-    const struct scan_judgement *j = finding->judgement;
-    char words[WORDS_MAX];
-    bool is_first = true;
-
-    report_json_begin_bytes(stdout, show->settings, finding->name, finding->name_size, describe(j->classes, words));
-    (void)printf("\"class\":\"%s\",\"severity\":\"%s\",\"classes\":[", scan_label(scan_gravest(j->classes)),
-                 severity_names[scan_level_of(scan_gravest(j->classes))]);
-    for (unsigned class = 0; class < SCAN_CLASS_COUNT; class++) {
-        if (!(j->classes >> class & 1)) continue;
-        (void)printf("%s\"%s\"", is_first ? "" : ",", scan_label((enum scan_class)class));
-        is_first = false;
-    }
-    (void)printf("],\"agreeing\":%u,\"quorum\":%u", j->agreeing, redlock_quorum(show->count));
-    if (j->agreeing > 0) {
-        json_value(&finding->sights[j->best]);
-        json_ttl(j->has_end, j->ends_in_ms);
-    }
-    if (removed >= 0) (void)printf(",\"removed\":%d", removed);
-    (void)fputs(",\"nodes\":[", stdout);
-    for (unsigned k = 0; k < show->count; k++) json_sight(show, &finding->sights[k], k);
-    (void)puts("]}");
-}
-
-/* ---- Removing ---- */
-
-/* Is a line of stdin "y" or "yes"? It is read to its end and no further, so that nothing of it answers
- * the next question. */
-static bool reads_yes(void)
-{
-    char answer[8] = "", c;
-    size_t size = 0;
-
-    while (read(STDIN_FILENO, &c, 1) == 1 && c != '\n') {
-        if (size < sizeof answer - 1) answer[size] = c;
-        size++;
-    }
-    return size < sizeof answer && (strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0);
-}
-
-/* A signal is no answer, and ends the program. */
-static bool is_confirmed(struct show *show, const struct scan_finding *finding, const struct scan_sight *sight)
-{
-    struct session *session = show->session;
-    struct pollfd terminal = { .fd = STDIN_FILENO, .events = POLLIN };
-    char text[VALUE_TEXT], name[NAME_TEXT];
-
-    if (show->settings->yes) return true;
-    (void)fprintf(stderr, "%s: remove %s, which has no TTL and whose owner may live? [y/N] ",
-                  text_printable(name, sizeof name, finding->name, finding->name_size), value_text(sight, text));
-    (void)fflush(stderr);
-    session->watched = STDIN_FILENO;
-    while (poll(&terminal, 1, 0) == 0 && !session->fault && !session_must_end(session)) session_wait(session, REDLOCK_NEVER);
-    session->watched = -1;
-    return !session->signal && reads_yes();
-}
-
-/* Nodes it was removed from; -1: removal not requested. */
-static int fix(struct show *show, const struct scan_finding *finding)
-{
-    const struct scan_judgement *j = finding->judgement;
-    int removed = -1;
-
-    for (unsigned k = 0; k < show->count && show->settings->fix; k++) {
-        const struct scan_sight *sight = &finding->sights[k];
-        bool may_go = j->removable >> k & 1;
-        if (j->endless >> k & 1 && show->settings->no_ttl) may_go = is_confirmed(show, finding, sight);
-        if (!may_go) continue;
-        if (removed < 0) removed = 0;
-        removed += (int)removal_of(show->session, finding->name, finding->name_size, sight->value, sight->value_size);
-    }
-    return removed;
-}
-
-/* ---- Findings ---- */
-
-/* Somebody must know of the rest, unless everything was removed that made it grave. */
-static void take_account(struct show *show, const struct scan_judgement *j, int removed)
-{
-    bool is_gone = removed > 0 && !(j->classes & (1u << SCAN_IN_THE_WAY | 1u << SCAN_SHARED_ODD)) &&
-                   (j->endless == 0 || show->settings->no_ttl);
-
-    show->told++;
-    show->removed += is_gone;
-    show->needed += !is_gone && scan_level_of(scan_gravest(j->classes)) == SCAN_NEEDED;
-    if (removed >= 0) return;
-    show->removable += j->removable != 0;
-    show->endless += j->endless != 0;
-}
-
-static void found(void *context, const struct scan_finding *finding)
-{
-    struct show *show = context;
-    int removed;
-
-    if (show->settings->only_counts) {
-        take_account(show, finding->judgement, -1);
-        return;
-    }
-    hide_progress(show);
-    if (!show->settings->json) print_finding(show, finding);
-    removed = fix(show, finding);
-    take_account(show, finding->judgement, removed);
-    if (show->settings->json) json_finding(show, finding, removed);
-    else if (removed >= 0)    (void)printf("  removed from %d of %u nodes\n", removed, show->count);
-    (void)fflush(stdout);
-}
-
-#define HOLDING (1u << SCAN_HELD | 1u << SCAN_SHARED | 1u << SCAN_MAYBE_HELD | 1u << SCAN_REDISSON)
-
-/* status: a line for each lock that somebody has. */
-static void found_held(void *context, const struct scan_finding *finding)
-{
-    struct show *show = context;
-
-    if (!(finding->judgement->classes & HOLDING)) return;
-    hide_progress(show);
-    show->told++;
-    if (show->settings->json) json_finding(show, finding, -1);
-    else                      print_finding(show, finding);
-}
 
 /* ---- At the end ---- */
 
@@ -346,10 +42,10 @@ static uint64_t number_at(const struct scan_counts *counts, size_t offset)
 static void print_counts(const struct show *show)
 {
     for (unsigned class = 0; class < SCAN_CLASS_COUNT; class++)
-        (void)printf("%s %" PRIu64 "\n", scan_label((enum scan_class)class), show->counts.classes[class]);
+        (void)print("%s %" PRIu64 "\n", scan_label((enum scan_class)class), show->counts.classes[class]);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        (void)printf("%s %" PRIu64 "\n", numbers[i].label, number_at(&show->counts, numbers[i].offset));
-    (void)printf("nodes %u\nscanned %u\n", show->counts.nodes, show->counts.scanned);
+        (void)print("%s %" PRIu64 "\n", numbers[i].label, number_at(&show->counts, numbers[i].offset));
+    (void)print("nodes %u\nscanned %u\n", show->counts.nodes, show->counts.scanned);
 }
 
 static const char no_answer[] = "no answer in time, so it was not gone through";
@@ -361,23 +57,23 @@ static bool has_been_scanned(const struct show *show, unsigned k)
 
 static void json_summary(struct show *show, enum redlock_status status)
 {
-    report_json_begin(stdout, show->settings, NULL, status, NULL);
-    (void)fputs("\"counts\":{", stdout);
+    output_json_begin(stdout, &show->settings->output, NULL, status, NULL);
+    (void)print("\"counts\":{");
     for (unsigned class = 0; class < SCAN_CLASS_COUNT; class++)
-        (void)printf("%s\"%s\":%" PRIu64, class > 0 ? "," : "", scan_label((enum scan_class)class), show->counts.classes[class]);
-    (void)fputs("}", stdout);
+        (void)print("%s\"%s\":%" PRIu64, class > 0 ? "," : "", scan_label((enum scan_class)class), show->counts.classes[class]);
+    (void)print("}");
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        (void)printf(",\"%s\":%" PRIu64, numbers[i].label, number_at(&show->counts, numbers[i].offset));
-    (void)printf(",\"found\":%" PRIu64 ",\"removed\":%" PRIu64 ",\"may_repeat\":%s,\"quorum\":%u,\"nodes\":[", show->told,
-                 show->removed, show->counts.may_repeat ? "true" : "false", redlock_quorum(show->count));
+        (void)print(",\"%s\":%" PRIu64, numbers[i].label, number_at(&show->counts, numbers[i].offset));
+    (void)print(",\"found\":%" PRIu64 ",\"removed\":%" PRIu64 ",\"may_repeat\":%s,\"quorum\":%u,\"nodes\":[", show->told,
+                show->removed, show->counts.may_repeat ? "true" : "false", redlock_quorum(show->count));
     for (unsigned k = 0; k < show->count; k++) {
         const struct session_note *note = &show->session->notes[k];
-        (void)printf("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
+        (void)print("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
         json_text(stdout, redlock_node_address(&show->session->client, k));
-        (void)printf(",\"scanned\":%s,\"trouble\":", has_been_scanned(show, k) ? "true" : "false");
-        if (has_been_scanned(show, k)) (void)fputs("null", stdout);
+        (void)print(",\"scanned\":%s,\"trouble\":", has_been_scanned(show, k) ? "true" : "false");
+        if (has_been_scanned(show, k)) (void)print("null");
         else                           json_text(stdout, note->trouble == REDLOCK_TROUBLE_NONE ? no_answer : note->text);
-        (void)putchar('}');
+        (void)print("}");
     }
     (void)puts("]}");
 }
@@ -388,26 +84,26 @@ static void print_summary(struct show *show)
     const struct scan_counts *counts = &show->counts;
     bool is_first = true;
 
-    (void)printf("%u of %u nodes, %" PRIu64 " names:", counts->scanned, counts->nodes, counts->names);
+    (void)print("%u of %u nodes, %" PRIu64 " names:", counts->scanned, counts->nodes, counts->names);
     for (unsigned class = 0; class < SCAN_CLASS_COUNT; class++) {
         if (counts->classes[class] == 0) continue;
-        (void)printf("%s %" PRIu64 " %s", is_first ? "" : ",", counts->classes[class], scan_label((enum scan_class)class));
+        (void)print("%s %" PRIu64 " %s", is_first ? "" : ",", counts->classes[class], scan_label((enum scan_class)class));
         is_first = false;
     }
-    (void)printf("%s\n", is_first ? " no locks" : "");
+    (void)print("%s\n", is_first ? " no locks" : "");
     if (counts->beside > 0)
-        (void)printf("%" PRIu64 " keys beside locks, %" PRIu64 " counters of tickets, %" PRIu64 " of which without a lock\n",
-                     counts->beside, counts->tickets, counts->orphans);
-    if (show->removed > 0)   (void)printf("%" PRIu64 " removed\n", show->removed);
-    if (show->removable > 0) (void)printf("%" PRIu64 " can be removed: --fix\n", show->removable);
+        (void)print("%" PRIu64 " keys beside locks, %" PRIu64 " counters of tickets, %" PRIu64 " of which without a lock\n",
+                    counts->beside, counts->tickets, counts->orphans);
+    if (show->removed > 0)   (void)print("%" PRIu64 " removed\n", show->removed);
+    if (show->removable > 0) (void)print("%" PRIu64 " can be removed: --fix\n", show->removable);
     if (show->endless > 0)
-        (void)printf("%" PRIu64 " without a TTL can be removed, if their owners are gone: --fix --no-ttl\n", show->endless);
+        (void)print("%" PRIu64 " without a TTL can be removed, if their owners are gone: --fix --no-ttl\n", show->endless);
 }
 
 /* A node that was gone through has nothing to be reported, unless it refused to remove what it should. */
 static bool is_worth_telling(const struct show *show, unsigned k)
 {
-    bool has_refused = show->settings->fix && show->session->notes[k].trouble == REDLOCK_TROUBLE_OTHER_ERROR;
+    bool has_refused = show->wishes->fix && show->session->notes[k].trouble == REDLOCK_TROUBLE_OTHER_ERROR;
 
     return !has_been_scanned(show, k) || has_refused;
 }
@@ -437,37 +133,37 @@ static int exit_code(const struct show *show, enum redlock_status status)
     if (show->session->signal) return exit_of(show->session, REDLOCK_CANCELLED);
     if (status == REDLOCK_NO_QUORUM) return EXIT_TOO_FEW;
     if (status != REDLOCK_OK)        return EXIT_TROUBLE;
-    if (show->settings->only_held) return EXIT_SUCCESS;
+    if (show->wishes->only_held) return EXIT_SUCCESS;
     return show->needed > 0 || show->counts.hidden > 0 || show->counts.scanned < show->count ? EXIT_NEEDED : EXIT_SUCCESS;
 }
 
-static int scan_in_session(struct session *session, const struct settings *settings)
+static int scan_in_session(struct session *session, const struct settings *settings, const struct scan_wishes *asked)
 {
-    struct show show = { .session = session, .settings = settings, .count = redlock_node_count(&session->client),
-                         .began_at = redlock_now_us(), .shows_progress = !settings->json && isatty(STDERR_FILENO) };
+    struct show show = { .session = session, .settings = settings, .wishes = asked, .count = redlock_node_count(&session->client),
+                         .began_at = redlock_now_us(), .shows_progress = !settings->output.json && isatty(STDERR_FILENO) };
     struct scan_order order = {
-        .pattern = settings->pattern, .rate = settings->rate, .apart_ms = settings->apart_ms,
-        .guard_ms = settings->options.engine.guard_ms, .looks_once = settings->only_held, .context = &show,
-        .found = settings->only_held ? found_held : found, .goes_on = goes_on
+        .pattern = asked->pattern, .rate = asked->rate, .apart_ms = asked->apart_ms,
+        .guard_ms = settings->options.engine.guard_ms, .looks_once = asked->only_held, .context = &show,
+        .found = asked->only_held ? show_found_held : show_found, .goes_on = show_progress
     };
     enum redlock_status status = scan_nodes(session, &order, &show.counts);
 
-    hide_progress(&show);
-    if (settings->json)             json_summary(&show, status);
-    else if (settings->only_counts) print_counts(&show);
-    else                            print_summary(&show);
-    if (!settings->json) say_limits(&show);
-    if (!report_written("the result")) status = REDLOCK_SYSTEM;
+    show_hide_progress(&show);
+    if (settings->output.json)   json_summary(&show, status);
+    else if (asked->only_counts) print_counts(&show);
+    else                         print_summary(&show);
+    if (!settings->output.json) say_limits(&show);
+    if (!output_written("the result")) status = REDLOCK_SYSTEM;
     return exit_code(&show, status);
 }
 
-int scan_command(struct session *session, struct settings *settings)
+int scan_command(struct session *session, struct settings *settings, const struct scan_wishes *wishes)
 {
     int code;
 
     scan_prepare(settings);
     if (open_session(session, settings) != REDLOCK_OK) return EXIT_TROUBLE;
-    code = scan_in_session(session, settings);
+    code = scan_in_session(session, settings, wishes);
     close_session(session);
     return code;
 }

@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "../redlock/ask_all.h"
+#include "../redlock/print.h"
 
 enum { TRIAL_TTL_MS = 5000 };       /* The extension is twice that, since an extension that changes nothing
                                      * would try nothing. */
@@ -22,7 +23,7 @@ static void choose_name(struct trial *t, const char *prefix)
     uint64_t random = redlock_now_us();
 
     (void)!getrandom(&random, sizeof random, 0);        /* If it fails the time is as good, since nothing depends on it. */
-    (void)snprintf(t->name, REDLOCK_RESOURCE_MAX, "%.480s%016llx", prefix, (unsigned long long)random);
+    (void)print_text(t->name, REDLOCK_RESOURCE_MAX, "%.480s%016llx", prefix, (unsigned long long)random);
 }
 
 static uint64_t patience_us(const struct trial *t)
@@ -56,8 +57,8 @@ static void note_votes(struct trial *t, const char *operation)
         if (vote == REDLOCK_VOTE_PENDING) vote = REDLOCK_VOTE_UNKNOWN;
         node->trial = vote;
         if (vote != REDLOCK_VOTE_GRANTED)
-            (void)snprintf(node->trial_text, sizeof node->trial_text, "%s: %.120s", operation,
-                           note->trouble ? note->text : "no answer in time");
+            (void)print_text(node->trial_text, sizeof node->trial_text, "%s: %.120s", operation,
+                             note->trouble ? note->text : "no answer in time");
     }
 }
 
@@ -66,7 +67,7 @@ static void leave_untried(struct survey_node *node)
 {
     if (node->trial != REDLOCK_VOTE_GRANTED) return;
     node->trial = REDLOCK_VOTE_NOT_ASKED;
-    (void)snprintf(node->trial_text, sizeof node->trial_text, "too few nodes granted it");
+    (void)print_text(node->trial_text, sizeof node->trial_text, "too few nodes granted it");
 }
 
 /* False: there is nothing to be released. */
@@ -102,7 +103,7 @@ static void remove_counter(struct trial *t)
     uint64_t until = redlock_now_us() + patience_us(t);
 
     all = (struct ask_all){ 0 };
-    (void)snprintf(t->name + strlen(t->name), sizeof REDLOCK_TICKET_SUFFIX, "%s", REDLOCK_TICKET_SUFFIX);
+    (void)print_text(t->name + strlen(t->name), sizeof REDLOCK_TICKET_SUFFIX, "%s", REDLOCK_TICKET_SUFFIX);
     ask_all_argument(&all, "DEL");
     ask_all_argument(&all, t->name);
     ask_all_begin(&all, t->session);

@@ -13,6 +13,7 @@
 #include "../redlock/ask_all.h"
 #include "../redlock/descriptors.h"
 #include "../redlock/exits.h"
+#include "../redlock/print.h"
 #include "../redlock/report.h"
 #include "../redlock/status.h"
 #include "../redlock/text.h"
@@ -37,6 +38,7 @@ struct lock {
 struct watching {
     struct session *session;
     const struct settings *settings;
+    uint32_t interval_ms;           /* From one look to the next. */
     struct lock *locks;
     unsigned count;
     bool is_screen;
@@ -55,7 +57,7 @@ static void count_waiters(struct lock *lock, struct session *session)
     all = (struct ask_all){ 0 };
     lock->has_waiters = false;
     lock->waiters = 0;
-    (void)snprintf(key, sizeof key, "%s%s%s", lock->resource, session->settings->permits > 0 ? ":" : "", REDLOCK_WAITERS_SUFFIX);
+    (void)print_text(key, sizeof key, "%s%s%s", lock->resource, session->settings->permits > 0 ? ":" : "", REDLOCK_WAITERS_SUFFIX);
     ask_all_argument(&all, "ZCARD");
     ask_all_argument(&all, key);
     ask_all_begin(&all, session);
@@ -132,14 +134,14 @@ static void print_permits(const struct lock *lock)
     char name[TEXT_MAX], holder[4 * REDLOCK_HOLDER_MAX + 8];
     unsigned told = 0;
 
-    (void)printf("%s: %u of %u permits taken", text_printable(name, sizeof name, lock->resource, strlen(lock->resource)),
-                 permits->taken, permits->count);
+    (void)print("%s: %u of %u permits taken", text_printable(name, sizeof name, lock->resource, strlen(lock->resource)),
+                permits->taken, permits->count);
     for (unsigned i = 0; i < permits->count; i++) {
         const struct view *view = &permits->views[i];
         if (view->verdict != VERDICT_HELD) continue;
-        (void)printf("%s %u by %s", told++ == 0 ? ":" : ",", i + 1, holder_text(view, holder, sizeof holder));
+        (void)print("%s %u by %s", told++ == 0 ? ":" : ",", i + 1, holder_text(view, holder, sizeof holder));
     }
-    if (permits->known < permits->count) (void)printf("; of %u too few nodes can tell", permits->count - permits->known);
+    if (permits->known < permits->count) (void)print("; of %u too few nodes can tell", permits->count - permits->known);
 }
 
 static bool is_writer_waiting(const struct view *view)
@@ -151,12 +153,12 @@ static void print_change(const struct watching *w, const struct lock *lock)
 {
     char time[TEXT_TIME_MAX];
 
-    (void)printf("%s ", text_time(time, redlock_wall_us()));
+    (void)print("%s ", text_time(time, redlock_wall_us()));
     if (w->settings->permits > 0) print_permits(lock);
     else                          status_print_verdict(&lock->permits.views[0]);
-    if (is_writer_waiting(&lock->permits.views[0])) (void)fputs("; one waits to have it alone", stdout);
-    if (lock->waiters > 0) (void)printf("; %" PRIu64 " in line", lock->waiters);
-    (void)putchar('\n');
+    if (is_writer_waiting(&lock->permits.views[0])) (void)print("; one waits to have it alone");
+    if (lock->waiters > 0) (void)print("; %" PRIu64 " in line", lock->waiters);
+    (void)print("\n");
 }
 
 static void print_json(const struct watching *w, const struct lock *lock)
@@ -165,21 +167,21 @@ static void print_json(const struct watching *w, const struct lock *lock)
     enum redlock_status status = is_of_permits ? permits_status(&lock->permits) : view_status(&lock->permits.views[0]);
     char time[TEXT_TIME_MAX];
 
-    report_json_begin(stdout, w->settings, lock->resource, status, NULL);
-    (void)printf("\"time\":\"%s\",\"waiters\":", text_time(time, redlock_wall_us()));
-    if (lock->has_waiters) (void)printf("%" PRIu64 ",", lock->waiters);
-    else                   (void)fputs("null,", stdout);
+    output_json_begin(stdout, &w->settings->output, lock->resource, status, NULL);
+    (void)print("\"time\":\"%s\",\"waiters\":", text_time(time, redlock_wall_us()));
+    if (lock->has_waiters) (void)print("%" PRIu64 ",", lock->waiters);
+    else                   (void)print("null,");
     if (is_of_permits) status_json_permits(&lock->permits);
     else               status_json(&lock->permits.views[0]);
-    (void)putchar('\n');
+    (void)print("\n");
 }
 
 static void tell_changes(struct watching *w)
 {
     for (unsigned i = 0; i < w->count; i++) {
         if (!has_changed(&w->locks[i])) continue;
-        if (w->settings->json) print_json(w, &w->locks[i]);
-        else                   print_change(w, &w->locks[i]);
+        if (w->settings->output.json) print_json(w, &w->locks[i]);
+        else                          print_change(w, &w->locks[i]);
     }
 }
 
@@ -249,8 +251,8 @@ static int name_width(const struct watching *w)
 
 static const char *state_text(const struct view *view, char *text, size_t size)
 {
-    if (view->is_shared) (void)snprintf(text, size, "shared by %s%u", view->readers.are_more ? ">" : "", view->readers.count);
-    else (void)snprintf(text, size, "%s %u/%u", view_verdict_name(view), view->agreeing, view->count);
+    if (view->is_shared) (void)print_text(text, size, "shared by %s%u", view->readers.are_more ? ">" : "", view->readers.count);
+    else (void)print_text(text, size, "%s %u/%u", view_verdict_name(view), view->agreeing, view->count);
     return text;
 }
 
@@ -264,7 +266,7 @@ static const char *cell_text(const struct view *view, unsigned k, char *text, si
     if (!sight->seen)           return "?";
     if (!sight->exists)         return "-";
     if (!sight->is_string)      return "no lock";
-    (void)snprintf(text, size, "%s%s", sight->has_ttl ? text_duration(duration, sight->ttl_ms) : "no TTL", is_odd ? "*" : "");
+    (void)print_text(text, size, "%s%s", sight->has_ttl ? text_duration(duration, sight->ttl_ms) : "no TTL", is_odd ? "*" : "");
     return text;
 }
 
@@ -273,12 +275,13 @@ static void draw_view(FILE *file, const struct view *view, const char *waiters, 
     char name[4 * NAME_WIDTH_MAX + 1], state[32], cell[TEXT_DURATION_MAX + 8], left[TEXT_DURATION_MAX];
     char holder[4 * REDLOCK_HOLDER_MAX + 8];
 
-    (void)fprintf(file, "%-*.*s  %-*s %*s", width, width, text_printable(name, sizeof name, view->resource, strlen(view->resource)),
-                  STATE_WIDTH, state_text(view, state, sizeof state), CELL_WIDTH,
-                  view->verdict != VERDICT_HELD ? "" : view->has_end ? text_duration(left, view->ends_in_ms) : "no TTL");
-    (void)fprintf(file, "%8s", waiters);
-    for (unsigned k = 0; k < view->count; k++) (void)fprintf(file, " %*s", CELL_WIDTH, cell_text(view, k, cell, sizeof cell));
-    if (view->verdict == VERDICT_HELD && !view->is_shared) (void)fprintf(file, "  %s", holder_text(view, holder, sizeof holder));
+    (void)print_to(file, "%-*.*s  %-*s %*s", width, width,
+                   text_printable(name, sizeof name, view->resource, strlen(view->resource)), STATE_WIDTH,
+                   state_text(view, state, sizeof state), CELL_WIDTH,
+                   view->verdict != VERDICT_HELD ? "" : view->has_end ? text_duration(left, view->ends_in_ms) : "no TTL");
+    (void)print_to(file, "%8s", waiters);
+    for (unsigned k = 0; k < view->count; k++) (void)print_to(file, " %*s", CELL_WIDTH, cell_text(view, k, cell, sizeof cell));
+    if (view->verdict == VERDICT_HELD && !view->is_shared) (void)print_to(file, "  %s", holder_text(view, holder, sizeof holder));
     (void)fputc('\n', file);
 }
 
@@ -288,9 +291,9 @@ static void draw_readers(FILE *file, const struct view *view)
 
     for (unsigned i = 0; i < view->readers.count; i++) {
         const struct reader *reader = &view->readers.readers[i];
-        (void)fprintf(file, "  shared by %s, %s left, on %u of %u nodes\n",
-                      text_printable(value, sizeof value, reader->value, strlen(reader->value)),
-                      text_duration(duration, reader->ends_in_ms), reader->nodes, view->count);
+        (void)print_to(file, "  shared by %s, %s left, on %u of %u nodes\n",
+                       text_printable(value, sizeof value, reader->value, strlen(reader->value)),
+                       text_duration(duration, reader->ends_in_ms), reader->nodes, view->count);
     }
     if (view->readers.has_writer) (void)fputs("  somebody waits to have it alone\n", file);
 }
@@ -299,11 +302,11 @@ static void draw_lock(FILE *file, const struct watching *w, const struct lock *l
 {
     char waiters[24] = "?", name[TEXT_MAX];
 
-    if (lock->has_waiters) (void)snprintf(waiters, sizeof waiters, "%" PRIu64, lock->waiters);
+    if (lock->has_waiters) (void)print_text(waiters, sizeof waiters, "%" PRIu64, lock->waiters);
     if (w->settings->permits > 0)
-        (void)fprintf(file, "%s: %u of %u permits taken, %s in line\n",
-                      text_printable(name, sizeof name, lock->resource, strlen(lock->resource)), lock->permits.taken,
-                      lock->permits.count, waiters);
+        (void)print_to(file, "%s: %u of %u permits taken, %s in line\n",
+                       text_printable(name, sizeof name, lock->resource, strlen(lock->resource)), lock->permits.taken,
+                       lock->permits.count, waiters);
     for (unsigned i = 0; i < lock->permits.count; i++) {
         draw_view(file, &lock->permits.views[i], w->settings->permits > 0 ? "" : waiters, width);
         if (lock->permits.views[i].is_shared) draw_readers(file, &lock->permits.views[i]);
@@ -318,8 +321,8 @@ static void draw_nodes(FILE *file, const struct watching *w)
     (void)fputc('\n', file);
     for (unsigned k = 0; k < view->count; k++) {
         const char *trouble = view_trouble(view, k);
-        (void)fprintf(file, "node %-2u %s  %s%s%s\n", k, redlock_node_address(&w->session->client, k),
-                      view_may_vote(view, k) ? "votes" : "no vote", trouble ? ": " : "", trouble ? trouble : "");
+        (void)print_to(file, "node %-2u %s  %s%s%s\n", k, redlock_node_address(&w->session->client, k),
+                       view_may_vote(view, k) ? "votes" : "no vote", trouble ? ": " : "", trouble ? trouble : "");
     }
 }
 
@@ -328,10 +331,10 @@ static void draw_all(FILE *file, const struct watching *w)
     int width = name_width(w);
     char time[TEXT_TIME_MAX], interval[TEXT_DURATION_MAX];
 
-    (void)fprintf(file, "redlock watch   %.19sZ   every %s   Ctrl-C ends it\n\n", text_time(time, redlock_wall_us()),
-                  text_duration(interval, w->settings->interval_ms));
-    (void)fprintf(file, "%-*s  %-*s %*s%8s", width, "resource", STATE_WIDTH, "state", CELL_WIDTH, "left", "in line");
-    for (unsigned k = 0; k < redlock_node_count(&w->session->client); k++) (void)fprintf(file, "    node %-2u", k);
+    (void)print_to(file, "redlock watch   %.19sZ   every %s   Ctrl-C ends it\n\n", text_time(time, redlock_wall_us()),
+                   text_duration(interval, w->interval_ms));
+    (void)print_to(file, "%-*s  %-*s %*s%8s", width, "resource", STATE_WIDTH, "state", CELL_WIDTH, "left", "in line");
+    for (unsigned k = 0; k < redlock_node_count(&w->session->client); k++) (void)print_to(file, "    node %-2u", k);
     (void)fputs("  holder\n", file);
     for (unsigned i = 0; i < w->count; i++) draw_lock(file, w, &w->locks[i], width);
     draw_nodes(file, w);
@@ -403,7 +406,7 @@ static enum redlock_status look_once(struct watching *w)
         return REDLOCK_OK;
     }
     tell_changes(w);
-    return report_written("the changes") ? REDLOCK_OK : REDLOCK_SYSTEM;
+    return output_written("the changes") ? REDLOCK_OK : REDLOCK_SYSTEM;
 }
 
 static enum redlock_status watch(struct watching *w)
@@ -414,20 +417,20 @@ static enum redlock_status watch(struct watching *w)
     do {
         begun = redlock_now_us();
         status = look_once(w);
-        if (status == REDLOCK_OK) wait_until(w, begun + (uint64_t)w->settings->interval_ms * 1000);
+        if (status == REDLOCK_OK) wait_until(w, begun + (uint64_t)w->interval_ms * 1000);
         if (w->session->fault) status = w->session->fault;
     } while (status == REDLOCK_OK && !w->session->signal);
     return status;
 }
 
-static int watch_in_session(struct session *session, const struct settings *settings)
+static int watch_in_session(struct session *session, const struct settings *settings, uint32_t interval_ms)
 {
-    struct watching w = { .session = session, .settings = settings, .count = settings->name_count };
+    struct watching w = { .session = session, .settings = settings, .interval_ms = interval_ms, .count = settings->name_count };
     enum redlock_status status = REDLOCK_SYSTEM;
 
     w.locks = calloc(w.count, sizeof *w.locks);
     for (unsigned i = 0; w.locks && i < w.count; i++) w.locks[i].resource = settings->names[i];
-    w.is_screen = !settings->json && isatty(STDOUT_FILENO);
+    w.is_screen = !settings->output.json && isatty(STDOUT_FILENO);
     if (w.locks) {
         if (w.is_screen) begin_screen();
         status = watch(&w);
@@ -438,12 +441,12 @@ static int watch_in_session(struct session *session, const struct settings *sett
     return exit_of(session, status);
 }
 
-int watch_command(struct session *session, struct settings *settings)
+int watch_command(struct session *session, struct settings *settings, uint32_t interval_ms)
 {
     int code;
 
     if (open_session(session, settings) != REDLOCK_OK) return EXIT_TROUBLE;
-    code = watch_in_session(session, settings);
+    code = watch_in_session(session, settings, interval_ms);
     close_session(session);
     return code;
 }

@@ -10,7 +10,7 @@ _redlock_commands() {
 _redlock_options() {
     local program=$1 command
     shift
-    for command; do "$program" help "$command" 2>/dev/null; done |
+    for command; do "$program" "$command" --help=all 2>/dev/null; done |
         awk '/^ +(-., )?--[a-z]/ {
             if ($1 ~ /^-.,$/) { print substr($1, 1, 2); $0 = $2 }
             match($0, /--[a-z-]+=?/)
@@ -31,6 +31,7 @@ _redlock_program() {
 _redlock_argument() {
     case $1 in
     --trace) COMPREPLY=($(compgen -W 'all votes' -- "$2")) ;;
+    --help) COMPREPLY=($(compgen -W all -- "$2")) ;;
     --log) COMPREPLY=($(compgen -W 'text json syslog' -- "$2")) ;;
     --metrics | --password-file | --tls-ca | --tls-cert | --tls-key | --log-file | --file | --state) COMPREPLY=($(compgen -f -- "$2")) ;;
     -w | --wait) COMPREPLY=($(compgen -W forever -- "$2")) ;;
@@ -57,7 +58,8 @@ _redlock() {
     # bash takes --option=word apart, into three words.
     [ "$word" != = ] || word=
     if [ "$before" = = ]; then before=${COMP_WORDS[COMP_CWORD - 2]}
-    elif [ "${COMP_WORDS[COMP_CWORD]}" != = ] && [ "$before" = --trace ]; then before=      # Its argument needs the "=".
+    elif [ "${COMP_WORDS[COMP_CWORD]}" != = ]; then
+        case $before in --trace | --help) before= ;; esac       # Their argument needs the "=".
     fi
     if _redlock_argument "$before" "$word"; then return; fi
     # shellcheck disable=SC2086    # Several words.

@@ -25,7 +25,7 @@ function __redlock_options
     set -l asked (__redlock_command)
     test -n "$asked"; or set asked (__redlock_commands | string split -f 1 \t)
     for command in $asked
-        $program help $command 2>/dev/null
+        $program $command --help=all 2>/dev/null
     end | awk '/^ +(-., )?--[a-z]/ {
         match($0, /--[a-z-]+=?/)
         name = substr($0, RSTART, RLENGTH)
@@ -54,6 +54,7 @@ for program in redlock redlock-admin
     complete -c $program -n 'not __redlock_is_behind_dashes; and __redlock_needs_command' -a '(__redlock_commands)'
     complete -c $program -n 'not __redlock_is_behind_dashes; and string match -q -- "-*" (commandline -ct)' -a '(__redlock_options)'
     complete -c $program -n 'not __redlock_is_behind_dashes; and string match -q -- "--trace=*" (commandline -ct)' -a '--trace=all --trace=votes'
+    complete -c $program -n 'not __redlock_is_behind_dashes; and string match -q -- "--help=*" (commandline -ct)' -a '--help=all'
     complete -c $program -n 'not __redlock_is_behind_dashes; and string match -q -- "@*" (commandline -ct)' -a '@(__fish_complete_path (string sub -s 2 -- (commandline -ct)))'
     complete -c $program -n '__redlock_is_behind_dashes' -a '(__redlock_program)'
 end

@@ -1,12 +1,15 @@
 #include "ask_all.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "print.h"
 #include "text.h"
 
 void ask_all_bytes(struct ask_all *all, const void *bytes, size_t size)
 {
+    assert(all->argument_count < REDLOCK_ARGUMENTS_MAX);
     all->arguments[all->argument_count++] = (struct redlock_name){ .bytes = bytes, .size = size };
 }
 
@@ -17,6 +20,7 @@ void ask_all_argument(struct ask_all *all, const char *text)
 
 static bool is_pending(const struct ask_all *all, unsigned k)
 {
+    assert(k < REDLOCK_NODES_MAX);
     return all->is_asked[k] && redlock_question_status(&all->questions[k]) == REDLOCK_PENDING;
 }
 
@@ -24,6 +28,7 @@ void ask_all_begin(struct ask_all *all, struct session *session)
 {
     struct redlock *engine = redlock_engine(&session->client);
 
+    assert(all->argument_count > 0);
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         if (is_pending(all, k)) continue;
         all->is_asked[k] = redlock_ask(engine, &all->questions[k], k, all->arguments, all->argument_count, all->answers[k],
@@ -62,6 +67,7 @@ bool ask_all_answer(struct ask_all *all, unsigned k, struct redlock_item *item)
 {
     struct redlock_question *question = &all->questions[k];
 
+    assert(k < REDLOCK_NODES_MAX);
     item->type = REDLOCK_ITEM_NULL_ARRAY;
     if (!all->is_asked[k] || redlock_question_status(question) != REDLOCK_OK) return false;
     if (redlock_question_is_cut(question) || !redlock_next_item(question, item)) return false;
@@ -97,6 +103,7 @@ static bool has(const struct redlock_item *item, const char *text)
 {
     size_t size = strlen(text);
 
+    assert(size > 0);
     for (size_t at = 0; at + size <= item->size; at++)
         if (memcmp(item->bytes + at, text, size) == 0) return true;
     return false;
@@ -116,8 +123,9 @@ void item_note_refusal(const struct redlock_item *item, struct session_note *not
     bool is_forbidden = item_is_forbidden(item);
     char words[REDLOCK_ERROR_MAX];
 
+    assert(item->type == REDLOCK_ITEM_ERROR);
     note->trouble = is_forbidden ? REDLOCK_TROUBLE_NOPERM
                   : begins_with(item, "WRONGTYPE ") ? REDLOCK_TROUBLE_WRONGTYPE : REDLOCK_TROUBLE_OTHER_ERROR;
     (void)text_printable(words, sizeof words, item->bytes, item->size);
-    (void)snprintf(note->text, sizeof note->text, "%s%s", is_forbidden ? needs : "", words);
+    (void)print_text(note->text, sizeof note->text, "%s%s", is_forbidden ? needs : "", words);
 }

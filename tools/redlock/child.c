@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "child.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 /* If the guardian is killed with SIGKILL nothing may be left that ends the command: better none than one without a lock. */
 static void end_with_parent(pid_t parent)
 {
+    assert(parent > 0);
 #ifdef __linux__
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(128 + SIGTERM);
@@ -31,6 +33,7 @@ _Noreturn static void become_program(char **program, pid_t parent, int report)
 {
     int error;
 
+    assert(program[0] && report >= 0);
     (void)setpgid(0, 0);
     end_with_parent(parent);
     signals_restore();
@@ -54,6 +57,7 @@ int child_start(struct child *child, char **program)
     pid_t parent = getpid();
     int error;
 
+    assert(child->pid == 0 && program[0]);
     signals_block();
     child->pid = fork();
     error = child->pid < 0 ? errno : 0;
@@ -70,6 +74,7 @@ bool child_has_started(struct child *child, int *error)
 {
     ssize_t taken;
 
+    assert(child->report[0] >= 0);
     *error = 0;
     do taken = read(child->report[0], error, sizeof *error);
     while (taken < 0 && errno == EINTR);
@@ -83,6 +88,7 @@ bool child_has_started(struct child *child, int *error)
 
 void child_take(struct child *child, pid_t pid, int status)
 {
+    assert(pid > 0);
     if (pid != child->pid) return;
     child->stopped_by = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
     child->has_ended = !WIFSTOPPED(status);
@@ -112,5 +118,6 @@ bool child_group_lives(struct child *child)
 
 int child_exit_status(const struct child *child)
 {
+    assert(WIFEXITED(child->status) || WIFSIGNALED(child->status));
     return WIFSIGNALED(child->status) ? 128 + WTERMSIG(child->status) : WEXITSTATUS(child->status);
 }

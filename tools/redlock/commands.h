@@ -2,21 +2,22 @@
 #ifndef COMMANDS_H
 #define COMMANDS_H
 
+#include "holding.h"
 #include "opening.h"
 
 /* session: unused memory. */
-int run_command(struct session *session, struct settings *settings);
+int run_command(struct session *session, struct settings *settings, struct holding *holding);
 int acquire_command(struct session *session, struct settings *settings);
 int extend_command(struct session *session, struct settings *settings);
 int release_command(struct session *session, struct settings *settings);
-int keep_command(struct session *session, struct settings *settings);
+int keep_command(struct session *session, struct settings *settings, int pid);
 int status_command(struct session *session, struct settings *settings);
-int lead_command(struct session *session, struct settings *settings);
+int lead_command(struct session *session, struct settings *settings, struct holding *holding);
 int leader_command(struct session *session, struct settings *settings);
 
 /* Acquires what the settings say, and says meanwhile what it waits for. min_validity_ms: with less left it is not won.
- * A signal may end it: CANCELLED. */
-enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_ms);
+ * extension_limit: of its keeper; 0: none. A signal may end it: CANCELLED. */
+enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_ms, uint32_t extension_limit);
 
 /* What stands behind the token of a lock that is not plain, so that extend and release find it: "/s", shared; "/f", fair; "/j",
  * with Java; "/3", the third permit; or nothing. In text, or static. */

@@ -1,12 +1,13 @@
 #define _GNU_SOURCE
 #include "descriptors.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "options.h"
+#include "exit_status.h"
 
 void occupy_descriptors(void)
 {
@@ -18,6 +19,7 @@ void occupy_descriptors(void)
 
 bool write_all(int fd, const char *bytes, size_t size)
 {
+    assert(fd >= 0);
     while (size > 0) {
         ssize_t written = write(fd, bytes, size);
         if (written < 0 && errno != EINTR) return false;

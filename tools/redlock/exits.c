@@ -1,7 +1,9 @@
 #include "exits.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
+#include "settings.h"
 #include "text.h"
 #include "tls.h"
 
@@ -30,6 +32,7 @@ bool nodes_are_hopeless(const struct session *session)
 {
     unsigned count = redlock_node_count(&session->client), lasting = 0;
 
+    assert(count > 0);
     for (unsigned k = 0; k < count; k++) lasting += is_lasting(&session->notes[k]);
     return lasting > count - redlock_quorum(count);
 }
@@ -45,7 +48,7 @@ static int exit_without_quorum(const struct session *session)
 int exit_of(const struct session *session, enum redlock_status status)
 {
     if (session->signal) return EXIT_SIGNAL + session->signal;
-    if (status == REDLOCK_TIMEOUT) status = session_attempt_status(session);
+    if (status == REDLOCK_TIMEOUT) status = notes_attempt_status(session);
     switch (status) {
     case REDLOCK_OK:              return EXIT_SUCCESS;
     case REDLOCK_TAKEN:           return session->settings->busy_exit;

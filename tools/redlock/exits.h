@@ -2,7 +2,8 @@
 #ifndef EXITS_H
 #define EXITS_H
 
-#include "session.h"
+#include "exit_status.h"
+#include "notes.h"
 
 /* How an operation that ended so ends the program:
  *

@@ -1,8 +1,11 @@
 #include "fingerprint.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "print.h"
 
 /* FNV-1a. It tells mistakes, not forgeries. */
 static uint32_t hash_bytes(uint32_t hash, const uint8_t *bytes, size_t size)
@@ -14,6 +17,7 @@ static uint32_t hash_bytes(uint32_t hash, const uint8_t *bytes, size_t size)
 /* Into ids[0..known), which are sorted. */
 static void insert(const uint8_t *ids[], unsigned known, const uint8_t *id)
 {
+    assert(known < REDLOCK_NODES_MAX);
     for (; known > 0 && memcmp(ids[known - 1], id, REDLOCK_RUN_ID_SIZE) > 0; known--) ids[known] = ids[known - 1];
     ids[known] = id;
 }
@@ -30,7 +34,7 @@ struct fingerprint fingerprint_take(struct redlock_client *client)
         if (id) insert(ids, fingerprint.known++, id);
     }
     for (unsigned i = 0; i < fingerprint.known; i++) hash = hash_bytes(hash, ids[i], REDLOCK_RUN_ID_SIZE);
-    (void)snprintf(fingerprint.text, sizeof fingerprint.text, "%08" PRIx32, hash);
+    (void)print_text(fingerprint.text, sizeof fingerprint.text, "%08" PRIx32, hash);
     return fingerprint;
 }
 
@@ -38,8 +42,9 @@ const char *fingerprint_describe(const struct fingerprint *fingerprint, char tex
 {
     bool is_whole = fingerprint->known == fingerprint->count;
 
-    (void)snprintf(text, FINGERPRINT_WORDS_MAX, "fingerprint of the nodes: %s (%u of %u%s)",
-                   fingerprint->known > 0 ? fingerprint->text : "none", fingerprint->known, fingerprint->count,
-                   is_whole ? "" : "; the others have not said who they are");
+    assert(fingerprint->known <= fingerprint->count);
+    (void)print_text(text, FINGERPRINT_WORDS_MAX, "fingerprint of the nodes: %s (%u of %u%s)",
+                     fingerprint->known > 0 ? fingerprint->text : "none", fingerprint->known, fingerprint->count,
+                     is_whole ? "" : "; the others have not said who they are");
     return text;
 }

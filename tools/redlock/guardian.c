@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "guardian.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,10 +17,9 @@
 #include <sys/timerfd.h>
 #endif
 
+#include "exit_status.h"
 #include "log.h"
-#include "report.h"
 #include "signals.h"
-#include "text.h"
 #include "tree.h"
 
 /* Less than PIPE_BUF, so each is written whole or not at all. */
@@ -41,6 +41,7 @@ static bool send_message(int fd, const void *message, size_t size)
 {
     ssize_t sent;
 
+    assert(size <= PIPE_BUF);
     do sent = write(fd, message, size);
     while (sent < 0 && errno == EINTR);
     return sent == (ssize_t)size;
@@ -51,6 +52,7 @@ static int take_message(int fd, void *message, size_t size)
 {
     ssize_t taken;
 
+    assert(size <= PIPE_BUF);
     do taken = read(fd, message, size);
     while (taken < 0 && errno == EINTR);
     return taken == (ssize_t)size ? 1 : taken < 0 ? -1 : 0;
@@ -65,7 +67,8 @@ static bool prepare_end(int fd)
 
 struct guard {
     struct ward ward;
-    const struct settings *settings;
+    const struct output *output;
+    char **program;         /* The command. */
     int orders, reports, timer;
     bool has_begun;         /* The command, */
     bool is_starting;       /* and it is not known yet whether it runs. */
@@ -74,6 +77,7 @@ struct guard {
 
 static void tell(const struct guard *guard, struct report report)
 {
+    assert(guard->reports >= 0);
     (void)send_message(guard->reports, &report, sizeof report);
 }
 
@@ -135,8 +139,9 @@ static void begin_command(struct guard *guard, uint64_t valid_until)
 {
     int error = ECANCELED;
 
+    assert(!guard->has_begun);
     guard->ward.valid_until = valid_until;
-    if (redlock_now_us() < valid_until) error = child_start(&guard->ward.child, guard->settings->program);
+    if (redlock_now_us() < valid_until) error = child_start(&guard->ward.child, guard->program);
     guard->has_begun = guard->is_starting = error == 0;
     tell(guard, (struct report){ .kind = error ? REPORT_RUNS : REPORT_BEGUN, .number = error, .pid = guard->ward.child.pid });
 }
@@ -146,6 +151,7 @@ static void look_after_start(struct guard *guard)
 {
     int error;
 
+    assert(!guard->is_starting || guard->has_begun);
     if (!guard->is_starting || !child_has_started(&guard->ward.child, &error)) return;
     guard->is_starting = false;
     if (error) guard->has_begun = false;
@@ -154,6 +160,7 @@ static void look_after_start(struct guard *guard)
 
 static void tell_refusal(const struct guard *guard, int number, int error)
 {
+    assert(error >= 0);
     if (error) tell(guard, (struct report){ .kind = REPORT_REFUSED, .number = error, .signal = number });
 }
 
@@ -175,13 +182,14 @@ static void redlock_was_killed(struct guard *guard)
 {
     uint64_t now = redlock_now_us();
 
+    assert(!guard->is_alone);
     guard->is_alone = true;
     if (!guard->has_begun) _exit(EXIT_SUCCESS);
     if (guard->ward.is_ending) return;
     (void)ward_end(&guard->ward, now);
     ward_judge(&guard->ward, now);      /* S28: then it speaks, without waiting. */
-    log_killed(guard->settings, now < guard->ward.valid_until ? (uint32_t)((guard->ward.valid_until - now) / 1000) : 0);
-    say("%s: redlock was killed; the command is ended", guard->settings->resource);
+    log_killed(guard->output, now < guard->ward.valid_until ? (uint32_t)((guard->ward.valid_until - now) / 1000) : 0);
+    say("%s: redlock was killed; the command is ended", guard->output->resource);
 }
 
 static void take_orders(struct guard *guard)
@@ -240,22 +248,15 @@ static int prepare_guard(struct guard *guard)
     return 0;
 }
 
-static void wipe_passwords(struct settings *settings)
+_Noreturn static void become_guardian(const struct output *output, const struct holding *holding, uint32_t margin_ms, int orders,
+                                      int reports)
 {
-    text_wipe(settings->nodes, sizeof settings->nodes);
-    text_wipe(settings->password, sizeof settings->password);
-}
+    struct guard guard = { .output = output, .program = holding->program, .orders = orders, .reports = reports, .timer = -1 };
+    int error = prepare_guard(&guard);
 
-_Noreturn static void become_guardian(struct settings *settings, uint32_t margin_ms, int orders, int reports)
-{
-    struct guard guard = { .settings = settings, .orders = orders, .reports = reports, .timer = -1 };
-    int error;
-
-    wipe_passwords(settings);
-    if (settings->given) wipe_passwords(settings->given);
-    error = prepare_guard(&guard);
+    assert(holding->program && orders >= 0 && reports >= 0);
     guard.ward.is_all_below = true;
-    guard.ward.grace_ms = settings->grace_ms;
+    guard.ward.grace_ms = holding->grace_ms;
     guard.ward.margin_ms = margin_ms;
     tell(&guard, (struct report){ .kind = REPORT_READY, .number = error });
     if (error) _exit(EXIT_TROUBLE);
@@ -268,6 +269,7 @@ static void note_report(struct guardian *guardian, const struct report *report)
 {
     struct ward *ward = &guardian->ward;
 
+    assert(report->kind <= REPORT_GONE);
     switch (report->kind) {
     case REPORT_READY:   break;
     case REPORT_BEGUN:   ward->child.pid = report->pid; break;
@@ -310,6 +312,7 @@ static int await_report(struct guardian *guardian)
     struct report report;
     int taken;
 
+    assert(guardian->pid > 0);
     while ((taken = take_message(guardian->reports, &report, sizeof report)) < 0) {
         (void)poll(&fd, 1, 100);
         look_after_guardian(guardian);
@@ -343,19 +346,22 @@ static bool has_children(void)
     return tree_list(&pid, 1) > 0;
 }
 
-int guardian_start(struct guardian *guardian, struct settings *settings, uint32_t margin_ms)
+int guardian_start(struct guardian *guardian, struct settings *settings, const struct holding *holding, uint32_t margin_ms)
 {
     int orders[2] = { -1, -1 }, reports[2] = { -1, -1 }, error = open_pipes(orders, reports);
 
+    assert(holding->program && holding->program[0]);
     if (error) return error;
     *guardian = (struct guardian){ .orders = orders[1], .reports = reports[0] };
-    guardian->ward = (struct ward){ .is_all_below = !has_children(), .grace_ms = settings->grace_ms, .margin_ms = margin_ms };
+    guardian->ward = (struct ward){ .is_all_below = !has_children(), .grace_ms = holding->grace_ms, .margin_ms = margin_ms };
     guardian->pid = fork();
     error = guardian->pid < 0 ? errno : 0;
     if (guardian->pid == 0) {
         (void)close(orders[1]);
         (void)close(reports[0]);
-        become_guardian(settings, margin_ms, orders[0], reports[1]);
+        settings_wipe_secrets(settings);
+        if (holding->given) settings_wipe_secrets(holding->given);
+        become_guardian(&settings->output, holding, margin_ms, orders[0], reports[1]);
     }
     (void)close(orders[0]);
     (void)close(reports[1]);
@@ -375,6 +381,7 @@ void guardian_set(struct guardian *guardian, const char *name, const char *value
     struct order order = { .kind = ORDER_SET };
     size_t size = strlen(name) + 1;
 
+    assert(size > 1 && !strchr(name, '='));
     if (size + strlen(value) > ORDER_TEXT_MAX + 1) return;
     memcpy(order.text, name, size);
     memcpy(order.text + size, value, strlen(value) + 1);
@@ -385,6 +392,7 @@ bool guardian_run(struct guardian *guardian, uint64_t valid_until)
 {
     struct order order = { .kind = ORDER_RUN, .valid_until = valid_until };
 
+    assert(!guardian->has_started);
     guardian->ward.valid_until = valid_until;
     return give_order(guardian, &order);
 }
@@ -400,6 +408,7 @@ void guardian_extend(struct guardian *guardian, uint64_t valid_until)
 
 static void note_refusal(struct guardian *guardian, int number, int error)
 {
+    assert(number > 0);
     if (!error) return;
     guardian->refused_signal = number;
     guardian->refused_error = error;
@@ -409,6 +418,7 @@ void guardian_signal(struct guardian *guardian, int number)
 {
     struct order order = { .kind = ORDER_SIGNAL, .number = number };
 
+    assert(number > 0);
     if (guardian->was_killed) note_refusal(guardian, number, child_signal(&guardian->ward.child, number));
     else                      (void)give_order(guardian, &order);
 }
@@ -424,6 +434,7 @@ void guardian_end(struct guardian *guardian)
 /* Whatever the guardian has begun is begun again. */
 static void take_over(struct guardian *guardian)
 {
+    assert(!guardian->was_killed);
     (void)close(guardian->reports);
     guardian->reports = -1;
     guardian->was_killed = true;

@@ -20,7 +20,7 @@
 #ifndef GUARDIAN_H
 #define GUARDIAN_H
 
-#include "options.h"
+#include "holding.h"
 #include "ward.h"
 
 struct guardian {
@@ -36,7 +36,7 @@ struct guardian {
 
 /* Begins the process, which then waits; opens all that it will need. To be called while there is neither a connection nor a
  * lock; it wipes the passwords that the settings have in its own memory. Returns 0, or an errno: then nothing is left. */
-int guardian_start(struct guardian *guardian, struct settings *settings, uint32_t margin_ms);
+int guardian_start(struct guardian *guardian, struct settings *settings, const struct holding *holding, uint32_t margin_ms);
 
 /* Sets a variable in the environment that the command will have. Both are copied; up to ORDER_TEXT_MAX bytes together. */
 enum { ORDER_TEXT_MAX = 126 };

@@ -1,9 +1,11 @@
 #include "held.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "ask_all.h"
+#include "print.h"
 
 /* The name behind the token, if the value is still of that one. */
 static void read_name(struct held *held, const struct redlock_item *item, const char *token)
@@ -12,8 +14,8 @@ static void read_name(struct held *held, const struct redlock_item *item, const 
 
     if (item->type != REDLOCK_ITEM_BULK || item->size <= REDLOCK_TOKEN_TEXT + 1 || item->size > REDLOCK_VALUE_TEXT) return;
     if (memcmp(value, token, REDLOCK_TOKEN_TEXT) != 0 || value[REDLOCK_TOKEN_TEXT] != ' ') return;
-    (void)snprintf(held->name, sizeof held->name, "%.*s", (int)(item->size - REDLOCK_TOKEN_TEXT - 1),
-                   value + REDLOCK_TOKEN_TEXT + 1);
+    (void)print_text(held->name, sizeof held->name, "%.*s", (int)(item->size - REDLOCK_TOKEN_TEXT - 1),
+                     value + REDLOCK_TOKEN_TEXT + 1);
 }
 
 void held_look(struct held *held, struct session *session, const char *resource, const char *token)
@@ -23,10 +25,11 @@ void held_look(struct held *held, struct session *session, const char *resource,
     char last[16], counter[REDLOCK_RESOURCE_MAX + sizeof REDLOCK_TICKET_SUFFIX];
     uint64_t until = redlock_now_us() + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
 
+    assert(resource && token);
     *held = (struct held){ 0 };
     value = ticket = (struct ask_all){ 0 };
-    (void)snprintf(last, sizeof last, "%d", REDLOCK_VALUE_TEXT);       /* One more than there may be. */
-    (void)snprintf(counter, sizeof counter, "%s%s", resource, REDLOCK_TICKET_SUFFIX);
+    (void)print_text(last, sizeof last, "%d", REDLOCK_VALUE_TEXT);       /* One more than there may be. */
+    (void)print_text(counter, sizeof counter, "%s%s", resource, REDLOCK_TICKET_SUFFIX);
     ask_all_argument(&value, "GETRANGE");
     ask_all_argument(&value, resource);
     ask_all_argument(&value, "0");

@@ -1,25 +1,29 @@
 #include "help.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "reading.h"
+#include "print.h"
 #include "tls.h"
 
-enum { HELP_COLUMN = 26 };      /* Where the explanations begin. */
+enum {
+    HELP_COLUMN = 26,           /* Where the explanations begin. */
+    MANY_OPTIONS = 20           /* Of more those that most people need are shown. */
+};
 
 static const char nodes_help[] =
     "Nodes: HOST  HOST:PORT  [V6]:PORT  unix:/PATH  redis[s]://[USER:PASSWORD@]HOST[:PORT][/DB]\n"
     "Durations: 500ms, 10s, 1.5m, 2h, 1d.  Passwords: better from a file than in NODE.\n";
 
-void version_print(void)
+void help_print_version(const struct program *program)
 {
-    (void)printf("%s " REDLOCK_VERSION "%s\n", program_name, tls_version());
+    (void)print("%s " REDLOCK_VERSION "%s\n", program->name, tls_version());
 }
 
-void help_print(void)
+void help_print(const struct program *program)
 {
-    (void)fputs(program_help, stdout);
+    (void)fputs(program->help, stdout);
 }
 
 /* "  -n, --node NODE         help", the later lines of help below its first. */
@@ -27,29 +31,55 @@ static void print_row(const struct option_row *row)
 {
     char letter[] = { '-', (char)row->letter, ',', '\0' };
     bool is_optional = row->argument && row->argument[0] == '[';
-    int used = printf("  %3s --%s%s%s", row->letter < 256 ? letter : "", row->name,
-                      is_optional ? "[=" : row->argument ? "=" : "", row->argument ? row->argument + is_optional : "");
+    int used = print("  %3s --%s%s%s", row->letter < 256 ? letter : "", row->name,
+                     is_optional ? "[=" : row->argument ? "=" : "", row->argument ? row->argument + is_optional : "");
     const char *line = row->help;
 
+    assert(row->help);
     if (used >= HELP_COLUMN) {
-        (void)putchar('\n');
+        (void)print("\n");
         used = 0;
     }
     while (line) {
         const char *end = strchr(line, '\n');
-        (void)printf("%*s%.*s\n", HELP_COLUMN - used, "", end ? (int)(end - line) : (int)strlen(line), line);
+        (void)print("%*s%.*s\n", HELP_COLUMN - used, "", end ? (int)(end - line) : (int)strlen(line), line);
         line = end ? end + 1 : NULL;
         used = 0;
     }
 }
 
-void help_print_command(enum command command)
+static bool is_shown(const struct option_row *row, enum command command)
 {
-    const struct command_row *words = &command_rows[command - program_first];
+    return row->help && (row->commands & 1u << command);
+}
 
-    (void)printf("Usage: %s\n%s\n\n", words->usage, words->purpose);
-    for (const struct option_row *row = option_rows; row->name; row++) {
-        if (row->help && (row->commands & 1u << command)) print_row(row);
+static unsigned count_options(const struct program *program, enum command command)
+{
+    unsigned count = 0;
+
+    for (const struct option_row *row = program->options; row->name; row++) count += is_shown(row, command);
+    return count;
+}
+
+static bool is_needed_often(const struct program *program, const struct option_row *row)
+{
+    const short *letter = program->often;
+
+    while (*letter != 0 && *letter != row->letter) letter++;
+    return *letter != 0;
+}
+
+void help_print_command(const struct program *program, enum command command, bool is_all)
+{
+    const struct command_row *words = &program->commands[command - program->first];
+    unsigned count = count_options(program, command);
+    bool is_short = !is_all && count > MANY_OPTIONS;
+
+    assert(command >= program->first && command < COMMAND_NONE);
+    (void)print("Usage: %s\n%s\n\n", words->usage, words->purpose);
+    for (const struct option_row *row = program->options; row->name; row++) {
+        if (is_shown(row, command) && (!is_short || is_needed_often(program, row))) print_row(row);
     }
-    (void)printf("\n%s\n%s", nodes_help, words->exits);
+    if (is_short) (void)print("\nThese are the options that most people need; --help=all shows all %u.\n", count);
+    (void)print("\n%s\n%s", nodes_help, words->exits);
 }

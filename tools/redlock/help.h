@@ -2,10 +2,12 @@
 #ifndef HELP_H
 #define HELP_H
 
-#include "options.h"
+#include "tables.h"
 
-void help_print(void);
-void help_print_command(enum command command);
-void version_print(void);
+void help_print(const struct program *program);
+void help_print_version(const struct program *program);
+
+/* is_all: with all options, be they many. */
+void help_print_command(const struct program *program, enum command command, bool is_all);
 
 #endif

@@ -4,6 +4,7 @@
  * NAME#leader of each node where its token holds NAME, and nowhere else; see proclaim.c. So a leader whose proclamation reached a
  * quorum is seen by each client to which a quorum answers: two quorums have a node in common. Of several, the one with the largest
  * epoch is the latest. The answer says which leader there was; it is never a permission. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "ask_all.h"
 #include "commands.h"
 #include "exits.h"
+#include "print.h"
 #include "proclaim.h"
 #include "report.h"
 #include "text.h"
@@ -42,7 +44,8 @@ static void hear(struct leader *leader, const struct redlock_item *item)
 
     if (item->type != REDLOCK_ITEM_BULK || !read_proclamation(item, &epoch, &name) || epoch <= leader->epoch) return;
     leader->epoch = epoch;
-    (void)snprintf(leader->name, sizeof leader->name, "%.*s", (int)(item->size - (size_t)(name - (const char *)item->bytes)), name);
+    (void)print_text(leader->name, sizeof leader->name, "%.*s", (int)(item->size - (size_t)(name - (const char *)item->bytes)),
+                     name);
 }
 
 static void find_leader(struct leader *leader, struct session *session)
@@ -52,7 +55,8 @@ static void find_leader(struct leader *leader, struct session *session)
     char key[REDLOCK_RESOURCE_MAX + sizeof REDLOCK_LEADER_SUFFIX];
     uint64_t timeout_us = (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
 
-    (void)snprintf(key, sizeof key, "%s%s", session->settings->names[0], REDLOCK_LEADER_SUFFIX);
+    assert(session->settings->name_count == 1);
+    (void)print_text(key, sizeof key, "%s%s", session->settings->names[0], REDLOCK_LEADER_SUFFIX);
     ask_all_argument(&all, "GET");
     ask_all_argument(&all, key);
     session_connect(session);
@@ -75,16 +79,17 @@ static void print_json(const struct leader *leader, struct session *session, enu
 {
     unsigned quorum = redlock_quorum(redlock_node_count(&session->client));
 
+    assert(leader->answers <= redlock_node_count(&session->client));
     if (session->signal)              status = REDLOCK_CANCELLED;
     else if (status == REDLOCK_TAKEN) status = REDLOCK_OK;
-    report_json_begin(stdout, session->settings, NULL, status, NULL);
-    (void)printf("\"verdict\":\"%s\",\"answers\":%u,\"epoch\":", leader->answers < quorum ? "no quorum"
-                 : leader->epoch > 0 ? "led" : "none", leader->answers);
-    if (leader->epoch > 0) (void)printf("%" PRIu64 ",\"leader\":", leader->epoch);
-    else                   (void)fputs("null,\"leader\":", stdout);
+    output_json_begin(stdout, &session->settings->output, NULL, status, NULL);
+    (void)print("\"verdict\":\"%s\",\"answers\":%u,\"epoch\":", leader->answers < quorum ? "no quorum"
+                : leader->epoch > 0 ? "led" : "none", leader->answers);
+    if (leader->epoch > 0) (void)print("%" PRIu64 ",\"leader\":", leader->epoch);
+    else                   (void)print("null,\"leader\":");
     if (leader->epoch > 0) json_text(stdout, leader->name);
-    else                   (void)fputs("null", stdout);
-    (void)fputc(',', stdout);
+    else                   (void)print("null");
+    (void)print(",");
     report_json_end(stdout, session);
 }
 
@@ -106,17 +111,17 @@ int leader_command(struct session *session, struct settings *settings)
     count = redlock_node_count(&session->client);
     if (leader.answers < redlock_quorum(count)) leader.epoch = 0;      /* Others may know a later one. */
     status = leader.answers < redlock_quorum(count) ? REDLOCK_NO_QUORUM : leader.epoch > 0 ? REDLOCK_OK : REDLOCK_TAKEN;
-    if (settings->json) {
+    if (settings->output.json) {
         print_json(&leader, session, status);
     } else if (status == REDLOCK_OK) {
         (void)text_printable(text, sizeof text, leader.name, strlen(leader.name));
-        (void)printf("%" PRIu64 " %s\n", leader.epoch, text);
+        (void)print("%" PRIu64 " %s\n", leader.epoch, text);
     } else if (status == REDLOCK_NO_QUORUM && !session->signal) {
-        say("%s: no quorum: %u of %u nodes can tell, %u are needed", settings->resource, leader.answers, count,
+        say("%s: no quorum: %u of %u nodes can tell, %u are needed", settings->output.resource, leader.answers, count,
             redlock_quorum(count));
         report_nodes(session);
     }
-    if (!report_written("the leader")) status = REDLOCK_SYSTEM;
+    if (!output_written("the leader")) status = REDLOCK_SYSTEM;
     code = status == REDLOCK_TAKEN ? EXIT_NO_LEADER : exit_of(session, status);
     close_session(session);
     return code;

@@ -1,6 +1,7 @@
 /* acquire, extend, release, keep: a lock that is handed from one process to the next by its token. */
 #include "commands.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "exits.h"
 #include "log.h"
 #include "notify.h"
+#include "print.h"
 #include "process.h"
 #include "publish.h"
 #include "report.h"
@@ -37,11 +39,12 @@ const char *kind_text(const struct session *session, char text[KIND_TEXT_MAX])
 {
     unsigned slot = redlock_slot(&session->lock);
 
+    assert(slot <= REDLOCK_PERMITS_MAX);
     if (all_are_shared(session->settings)) return "/s";
     if (session->settings->redisson)       return "/j";
     if (session->settings->fair)           return "/f";
     text[0] = '\0';
-    if (slot > 0) (void)snprintf(text, KIND_TEXT_MAX, "/%u", (unsigned)(uint16_t)slot);
+    if (slot > 0) (void)print_text(text, KIND_TEXT_MAX, "/%u", (unsigned)(uint16_t)slot);
     return text;
 }
 
@@ -51,9 +54,9 @@ static bool is_worth_telling(const struct session *session, enum redlock_status 
 {
     bool is_first = redlock_last_round(&session->lock)->number == 1;
 
-    if (session->settings->json) return false;
+    if (session->output->json) return false;
     if (why == REDLOCK_NO_QUORUM || why == REDLOCK_TOO_LATE) return true;
-    return why == REDLOCK_TAKEN && session->settings->verbose &&
+    return why == REDLOCK_TAKEN && session->output->verbose &&
            !(is_first && redlock_free_in_ms(&session->lock) == REDLOCK_UNTOLD);
 }
 
@@ -67,7 +70,7 @@ struct patience {
 /* Says why it waits, when that has changed; and again, more and more rarely, while no quorum of nodes can vote. */
 static void watch_attempts(struct session *session, struct patience *patience)
 {
-    enum redlock_status why = session_attempt_status(session);
+    enum redlock_status why = notes_attempt_status(session);
     bool is_same = why == patience->told;
     uint64_t now = redlock_now_us();
 
@@ -77,14 +80,14 @@ static void watch_attempts(struct session *session, struct patience *patience)
     patience->tell_at = now + (uint64_t)patience->pause_ms * 1000;
     patience->told = why;
     report_status(session, why);
-    say("%s: waiting", session->settings->resource);
+    say("%s: waiting", session->output->resource);
 }
 
 /* Does the wait end here, since none of what keeps the nodes from voting mends itself? Not if it began well, when a quorum
  * said that the lock is held: then somebody who has changed a password may be about to change it here. */
 static bool is_hopeless(struct session *session)
 {
-    enum redlock_status why = session_attempt_status(session);
+    enum redlock_status why = notes_attempt_status(session);
 
     session->began_well |= why == REDLOCK_TAKEN || why == REDLOCK_TOO_LATE;
     return !session->began_well && !session->settings->waits_through_errors && nodes_are_hopeless(session);
@@ -97,7 +100,7 @@ static enum redlock_status finish_acquire(struct session *session)
 
     if (status == REDLOCK_PENDING) return session->fault;
     if (status == REDLOCK_CANCELLED && !session->signal) return REDLOCK_NO_QUORUM;      /* It was hopeless. */
-    if (status == REDLOCK_NO_QUORUM) return session_attempt_status(session);
+    if (status == REDLOCK_NO_QUORUM) return notes_attempt_status(session);
     if (status != REDLOCK_OK || !session->signal) return status;
     (void)release_lock(session);
     return REDLOCK_CANCELLED;
@@ -108,6 +111,7 @@ static bool is_any_shared(const struct settings *settings)
 {
     bool is_any = false;
 
+    assert(settings->name_count > 0);
     for (unsigned i = 0; i < settings->name_count; i++) is_any |= settings->is_shared[i];
     return is_any;
 }
@@ -120,7 +124,7 @@ static const struct redlock_kind *kind_of(const struct settings *settings)
     return is_any_shared(settings) ? &redlock_shared : &redlock_plain;
 }
 
-enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_ms)
+enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_ms, uint32_t extension_limit)
 {
     const struct settings *settings = session->settings;
     struct redlock *engine = redlock_engine(&session->client);
@@ -134,13 +138,14 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
         .ttl_ms = settings->ttl_ms,
         .wait_ms = settings->wait_ms,
         .min_validity_ms = min_validity_ms,
-        .extension_limit = settings->max_extensions < UINT32_MAX ? settings->max_extensions : 0,
+        .extension_limit = extension_limit,
         .ticket = settings->ticket,
         .wall_us = redlock_wall_us(),
     };
     struct patience patience = { .told = REDLOCK_OK };
     enum redlock_status status;
 
+    assert(settings->name_count > 0 && settings->name_count <= REDLOCK_SET_MAX);
     status = redlock_start_acquire(engine, &session->lock, &request, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     session_step(session);
@@ -174,6 +179,7 @@ static uint32_t ttl_to_hold(const struct settings *settings, uint64_t hold_us)
     uint64_t longest_ms = engine->guard_ms > 0 && engine->guard_ms < REDLOCK_TTL_MS_MAX ? engine->guard_ms : REDLOCK_TTL_MS_MAX;
     uint64_t ms = hold_us / 1000 * 1000000 / (1000000 - engine->drift_ppm) + HOLD_SPARE_MS;
 
+    assert(engine->drift_ppm <= REDLOCK_DRIFT_PPM_MAX);
     return (uint32_t)(ms < longest_ms ? ms : longest_ms);
 }
 
@@ -181,6 +187,7 @@ static enum redlock_status extend_once(struct session *session, uint32_t ttl_ms)
 {
     enum redlock_status status = redlock_start_extend(redlock_engine(&session->client), &session->lock, ttl_ms, redlock_now_us());
 
+    assert(ttl_ms > 0 && ttl_ms <= REDLOCK_TTL_MS_MAX);
     if (status != REDLOCK_OK) return status;
     session_step(session);
     while (redlock_lock_status(&session->lock) == REDLOCK_PENDING && !session->fault)
@@ -192,6 +199,7 @@ bool lock_is_refused(const struct session *session)
 {
     unsigned count = redlock_node_count(&session->client), refused = 0;
 
+    assert(count > 0);
     for (unsigned k = 0; k < count; k++) refused += redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_REFUSED;
     return refused > count - redlock_quorum(count);
 }
@@ -211,6 +219,7 @@ enum redlock_status leave_lock(struct session *session, uint64_t until_us)
     uint64_t pause_us = (uint64_t)session->settings->options.engine.retry_ms * 1000;
     enum redlock_status status = REDLOCK_OK;
 
+    assert(until_us != REDLOCK_NEVER);
     for (uint64_t now = redlock_now_us(); now + redlock_valid_us(&session->lock, now) < until_us; now = redlock_now_us()) {
         status = extend_once(session, ttl_to_hold(session->settings, until_us - now));
         if (!is_worth_another(session, status)) break;
@@ -226,9 +235,10 @@ enum redlock_status leave_lock(struct session *session, uint64_t until_us)
 /* It may be another program's: extend and release get it with the token. */
 static void json_holder(const char *holder)
 {
-    (void)fputs("\"holder\":", stdout);
+    assert(holder);
+    (void)print("\"holder\":");
     json_text(stdout, holder);
-    (void)putchar(',');
+    (void)print(",");
 }
 
 /* With members that only a lock has that is held. */
@@ -238,15 +248,15 @@ static void print_json(struct session *session, enum redlock_status status)
     char token[REDLOCK_TOKEN_TEXT + 1], kind[KIND_TEXT_MAX];
 
     redlock_token(&session->lock, token);
-    report_json_begin(stdout, session->settings, NULL, status, NULL);
+    output_json_begin(stdout, &session->settings->output, NULL, status, NULL);
     if (status == REDLOCK_OK) {
-        (void)printf("\"token\":\"%s%s\",", token, kind_text(session, kind));
+        (void)print("\"token\":\"%s%s\",", token, kind_text(session, kind));
         if (holder) json_holder(holder);
-        if (redlock_slot(&session->lock) > 0) (void)printf("\"slot\":%u,", redlock_slot(&session->lock));
-        if (all_are_shared(session->settings)) (void)fputs("\"shared\":true,", stdout);
-        if (redlock_ticket(&session->lock) > 0) (void)printf("\"ticket\":%" PRIu64 ",", redlock_ticket(&session->lock));
-        (void)printf("\"valid_ms\":%u,\"confirmed\":%u,", (unsigned)redlock_valid_ms(&session->lock),
-                     redlock_confirmed(&session->lock));
+        if (redlock_slot(&session->lock) > 0) (void)print("\"slot\":%u,", redlock_slot(&session->lock));
+        if (all_are_shared(session->settings)) (void)print("\"shared\":true,");
+        if (redlock_ticket(&session->lock) > 0) (void)print("\"ticket\":%" PRIu64 ",", redlock_ticket(&session->lock));
+        (void)print("\"valid_ms\":%u,\"confirmed\":%u,", (unsigned)redlock_valid_ms(&session->lock),
+                    redlock_confirmed(&session->lock));
     }
     report_json_end(stdout, session);
 }
@@ -261,20 +271,22 @@ static void print_token(const struct session *session)
     char kind[KIND_TEXT_MAX];
 
     redlock_token(&session->lock, token);
-    (void)printf("%s%s", token, kind_text(session, kind));
-    if (redlock_ticket(&session->lock) > 0) (void)printf(":%" PRIu64, redlock_ticket(&session->lock));
-    (void)printf("%s%s\n", holder ? " " : "", holder ? holder : "");
+    (void)print("%s%s", token, kind_text(session, kind));
+    if (redlock_ticket(&session->lock) > 0) (void)print(":%" PRIu64, redlock_ticket(&session->lock));
+    (void)print("%s%s\n", holder ? " " : "", holder ? holder : "");
 }
 
 static enum redlock_status give_back(struct session *session, enum redlock_status why)
 {
+    assert(why != REDLOCK_OK);
     (void)release_lock(session);
     return why;
 }
 
 static enum redlock_status take_back(struct session *session, enum redlock_status why, const char *text)
 {
-    say("%s: released, since %s", session->settings->resource, text);
+    assert(text);
+    say("%s: released, since %s", session->output->resource, text);
     why = give_back(session, why);
     log_transition(session, LOG_RELEASED, text);
     return why;
@@ -298,9 +310,9 @@ static enum redlock_status hand_over(struct session *session)
     static const char late[] = "nobody read the token in time";
 
     if (!takes_words(session)) return take_back(session, REDLOCK_TOO_LATE, late);
-    if (session->settings->json) print_json(session, REDLOCK_OK);
-    else                         print_token(session);
-    if (!report_written("the token")) return take_back(session, REDLOCK_SYSTEM, "nobody has the token");
+    if (session->output->json) print_json(session, REDLOCK_OK);
+    else                       print_token(session);
+    if (!output_written("the token")) return take_back(session, REDLOCK_SYSTEM, "nobody has the token");
     if (redlock_valid_ms(&session->lock) > 0) return REDLOCK_OK;
     return take_back(session, REDLOCK_TOO_LATE, late);
 }
@@ -314,15 +326,16 @@ static enum redlock_status complete(struct session *session)
 
 static void report_failure(struct session *session, enum redlock_status status)
 {
+    assert(status != REDLOCK_OK);
     if (status == REDLOCK_NO_QUORUM) session_connect(session);     /* A loss is certain before all nodes are known. */
-    if (session->settings->json) print_json(session, status);
+    if (session->output->json) print_json(session, status);
     else if (session->signal == 0) report_status(session, status);
 }
 
 /* What was done is done, but who asked for JSON does not know it. */
 static enum redlock_status judge_output(const struct session *session, enum redlock_status status)
 {
-    bool is_lost = session->settings->json && !report_written("the result");
+    bool is_lost = session->output->json && !output_written("the result");
 
     return is_lost && status == REDLOCK_OK ? REDLOCK_SYSTEM : status;
 }
@@ -343,12 +356,12 @@ int acquire_command(struct session *session, struct settings *settings)
     enum redlock_status status = open_session(session, settings);
 
     if (status != REDLOCK_OK) return EXIT_TROUBLE;
-    status = acquire_lock(session, 0);
+    status = acquire_lock(session, 0, 0);
     if (status == REDLOCK_OK) status = complete(session);
     if (status == REDLOCK_OK) {
         log_transition(session, LOG_ACQUIRED, NULL);
-        if (settings->verbose)    report_validity(session, "acquired");
-        else if (!settings->json) report_same_servers(session);
+        if (settings->output.verbose)    report_validity(session, "acquired");
+        else if (!settings->output.json) report_same_servers(session);
         status = hand_over(session);
     } else {
         report_failure(session, status);
@@ -370,6 +383,7 @@ static enum redlock_status adopt(struct session *session)
         .set_count = settings->name_count,
     };
 
+    assert(settings->token);
     session_connect(session);
     return redlock_adopt(engine, &session->lock, &what, settings->token, redlock_now_us());
 }
@@ -393,12 +407,13 @@ static enum redlock_status judge_extension(const struct session *session, enum r
 
 static void report_extension(struct session *session, enum redlock_status status)
 {
-    if (session->settings->json) {
+    assert(status != REDLOCK_TAKEN);
+    if (session->output->json) {
         print_json(session, status);
     } else if (status == REDLOCK_OK) {
-        if (session->settings->verbose) report_validity(session, "extended");
+        if (session->output->verbose) report_validity(session, "extended");
     } else if (status == REDLOCK_LOST) {
-        say("%s: not extended: the token does not hold it on a quorum of nodes", session->settings->resource);
+        say("%s: not extended: the token does not hold it on a quorum of nodes", session->output->resource);
         report_loss(session);
     } else {
         report_failure(session, status);
@@ -420,12 +435,13 @@ enum redlock_status judge_release(const struct session *session, enum redlock_st
 {
     unsigned count = redlock_node_count(&session->client);
 
+    assert(count > 0);
     return status == REDLOCK_OK && redlock_confirmed(&session->lock) < redlock_quorum(count) ? REDLOCK_NO_QUORUM : status;
 }
 
 void report_release(struct session *session, enum redlock_status status)
 {
-    if (session->settings->json) {
+    if (session->output->json) {
         print_json(session, status);
         return;
     }
@@ -433,9 +449,9 @@ void report_release(struct session *session, enum redlock_status status)
         report_status(session, status);
         return;
     }
-    say("%s: released on %u of %u nodes%s", session->settings->resource, redlock_confirmed(&session->lock),
+    say("%s: released on %u of %u nodes%s", session->output->resource, redlock_confirmed(&session->lock),
         redlock_node_count(&session->client), status == REDLOCK_OK ? "" : "; the others may keep it until its TTL ends");
-    if (status != REDLOCK_OK || session->settings->verbose) report_unreleased(session);
+    if (status != REDLOCK_OK || session->output->verbose) report_unreleased(session);
 }
 
 static void log_release(struct session *session, enum redlock_status status)
@@ -478,6 +494,7 @@ static enum redlock_status keep_for(struct session *session, struct process *pro
     enum redlock_status status = redlock_keep(redlock_engine(&session->client), &session->lock, 0, now);
     struct votes votes;
 
+    assert(process->pid > 0);
     votes_begin(&votes, session);
     while (status == REDLOCK_OK && process_lives(process)) {
         uint64_t next = process_next(process, now), end = now + redlock_valid_us(lock, now);
@@ -495,19 +512,20 @@ static enum redlock_status release_kept(struct session *session)
     enum redlock_status status = judge_release(session, release_lock(session));
 
     log_release(session, status);
-    if (session->settings->json || session->settings->verbose || status != REDLOCK_OK) report_release(session, status);
+    if (session->output->json || session->output->verbose || status != REDLOCK_OK) report_release(session, status);
     return status;
 }
 
 /* What is not released here ends with its TTL. */
 static void report_keeping(struct session *session, const struct process *process, enum redlock_status status)
 {
-    const char *resource = session->settings->resource;
+    const char *resource = session->output->resource;
     const char *why = lock_is_refused(session) ? "on too many nodes our token is gone" : "no quorum of nodes extended it in time";
     char duration[TEXT_DURATION_MAX];
 
+    assert(status != REDLOCK_OK);
     log_transition(session, status == REDLOCK_LOST ? LOG_LOST : LOG_LEFT, status == REDLOCK_LOST ? why : NULL);
-    if (session->settings->json) {
+    if (session->output->json) {
         print_json(session, status);
     } else if (status == REDLOCK_LOST) {
         say("%s: lost: %s; process %ld goes on without it", resource, why, (long)process->pid);
@@ -528,26 +546,27 @@ static enum redlock_status keep(struct session *session, struct process *process
         report_extension(session, status);
         return status;
     }
-    notify(notifier, "READY=1", "Held, and kept:", session->settings->resource);
+    notify(notifier, "READY=1", "Held, and kept:", session->output->resource);
     log_transition(session, LOG_KEPT, NULL);
-    if (session->settings->verbose) report_validity(session, "kept");
+    if (session->output->verbose) report_validity(session, "kept");
     session->watched = process->fd;
     status = keep_for(session, process);
     session->watched = -1;
-    notify(notifier, "STOPPING=1", "No longer kept:", session->settings->resource);
+    notify(notifier, "STOPPING=1", "No longer kept:", session->output->resource);
     if (status == REDLOCK_OK) return release_kept(session);
     report_keeping(session, process, status);
     return status;
 }
 
-int keep_command(struct session *session, struct settings *settings)
+int keep_command(struct session *session, struct settings *settings, int pid)
 {
     struct process process;
     struct notifier notifier;
     enum redlock_status status;
 
+    assert(pid > 0);
     notify_open(&notifier);
-    process_open(&process, settings->pid);
+    process_open(&process, pid);
     status = open_session(session, settings);
     if (status != REDLOCK_OK) return EXIT_TROUBLE;
     status = judge_output(session, keep(session, &process, &notifier));

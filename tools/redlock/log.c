@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "log.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,6 +19,7 @@
 #endif
 
 #include "outbox.h"
+#include "print.h"
 #include "report.h"
 #include "text.h"
 
@@ -39,7 +41,8 @@ static int open_syslog(const char *path)
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
 
-    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    assert(path);
+    (void)print_text(address.sun_path, sizeof address.sun_path, "%s", path);
     if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
     error = errno;
     (void)close(fd);
@@ -48,11 +51,12 @@ static int open_syslog(const char *path)
 }
 
 /* stderr is others' as well, so it cannot be told not to wait. */
-static int open_log(const struct settings *settings)
+static int open_log(const struct output *output)
 {
-    if (settings->log == LOG_SYSLOG) return open_syslog(settings->log_file);
-    if (!settings->log_file)         return fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
-    return open(settings->log_file, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
+    assert(output->log != LOG_NOWHERE);
+    if (output->log == LOG_SYSLOG) return open_syslog(output->log_file);
+    if (!output->log_file)         return fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    return open(output->log_file, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
 }
 
 static bool can_be_written(int fd)
@@ -80,17 +84,18 @@ static bool has_room(int fd, size_t size)
 }
 
 /* The line, and in it how many were dropped before it. */
-static bool write_line(const struct settings *settings, char *line, size_t size, size_t at, uint32_t dropped)
+static bool write_line(const struct output *output, char *line, size_t size, size_t at, uint32_t dropped)
 {
-    int fd = open_log(settings), error;
+    int fd = open_log(output), error;
     char told[32] = "";
     struct iovec parts[] = { { line, at }, { told, 0 }, { line + at, size - at } };
     ssize_t written = -1;
 
+    assert(at <= size);
     if (fd < 0) return false;
     if (dropped > 0)
-        parts[1].iov_len = (size_t)snprintf(told, sizeof told, settings->log == LOG_JSON ? "\"dropped\":%u," : "dropped=%u ",
-                                            (unsigned)dropped);
+        parts[1].iov_len = (size_t)print_text(told, sizeof told, output->log == LOG_JSON ? "\"dropped\":%u," : "dropped=%u ",
+                                              (unsigned)dropped);
     size += parts[1].iov_len;
     errno = EAGAIN;
     if (has_room(fd, size)) written = writev(fd, parts, 3);
@@ -101,37 +106,39 @@ static bool write_line(const struct settings *settings, char *line, size_t size,
     return written == (ssize_t)size;
 }
 
-void log_deliver(const struct settings *settings, char *line, size_t size, size_t at, uint32_t dropped)
+void log_deliver(const struct output *output, char *line, size_t size, size_t at, uint32_t dropped)
 {
     static uint32_t lost;
     static bool is_broken;
 
     lost += dropped;
-    if (write_line(settings, line, size, at, lost)) {
+    if (write_line(output, line, size, at, lost)) {
         lost = 0;
         return;
     }
     lost++;
-    if (!is_broken && settings->log_file) say("the log %s cannot be written: %s", settings->log_file, text_system_error(errno));
+    if (!is_broken && output->log_file) say("the log %s cannot be written: %s", output->log_file, text_system_error(errno));
     is_broken = true;
 }
 
 /* ---- A line ---- */
 
 struct line {
-    const struct settings *settings;
+    const struct output *output;
     bool is_json;
     FILE *file;
 };
 
-static struct line begin_line(const struct settings *settings)
+static struct line begin_line(const struct output *output)
 {
-    return (struct line){ .settings = settings, .is_json = settings->log == LOG_JSON, .file = outbox_compose() };
+    assert(output->log != LOG_NOWHERE);
+    return (struct line){ .output = output, .is_json = output->log == LOG_JSON, .file = outbox_compose() };
 }
 
 static void put_name(const struct line *line, const char *name)
 {
-    (void)fprintf(line->file, line->is_json ? "\"%s\":" : "%s=", name);
+    assert(name[0] != '\0');
+    (void)print_to(line->file, line->is_json ? "\"%s\":" : "%s=", name);
 }
 
 static void put_end(const struct line *line)
@@ -150,7 +157,7 @@ static void put_text(const struct line *line, const char *name, const char *text
 static void put_number(const struct line *line, const char *name, uint64_t number)
 {
     put_name(line, name);
-    (void)fprintf(line->file, "%" PRIu64, number);
+    (void)print_to(line->file, "%" PRIu64, number);
     put_end(line);
 }
 
@@ -161,19 +168,20 @@ static void put_syslog_head(const struct line *line, enum log_transition what)
     const char *now = text_time(time, redlock_wall_us());       /* Of "2026-11-22T11:02:03.456Z". */
     size_t month = (size_t)(now[5] - '0') * 10 + (size_t)(now[6] - '0');
 
-    (void)fprintf(line->file, "<%d>%.3s %c%c %.8s redlock[%ld]: ", SYSLOG_USER | (transitions[what][0] - '0'),
-                  &"JanFebMarAprMayJunJulAugSepOctNovDec"[3 * (month - 1)], now[8] == '0' ? ' ' : now[8], now[9], now + 11,
-                  (long)getpid());
+    assert(month >= 1 && month <= 12);
+    (void)print_to(line->file, "<%d>%.3s %c%c %.8s redlock[%ld]: ", SYSLOG_USER | (transitions[what][0] - '0'),
+                   &"JanFebMarAprMayJunJulAugSepOctNovDec"[3 * (month - 1)], now[8] == '0' ? ' ' : now[8], now[9], now + 11,
+                   (long)getpid());
 }
 
 /* Syslog says itself when, where and by which process. */
 static void put_head(const struct line *line, enum log_transition what)
 {
-    const struct settings *settings = line->settings;
+    const struct output *output = line->output;
     char host[HOST_MAX] = "", time[TEXT_TIME_MAX];
 
-    if (line->is_json) report_json_head(line->file, settings, NULL);
-    if (settings->log == LOG_SYSLOG) {
+    if (line->is_json) output_json_head(line->file, output, NULL);
+    if (output->log == LOG_SYSLOG) {
         put_syslog_head(line, what);
     } else {
         (void)gethostname(host, sizeof host - 1);
@@ -183,15 +191,15 @@ static void put_head(const struct line *line, enum log_transition what)
     }
     put_text(line, "event", transitions[what] + 1);
     if (line->is_json) return;
-    put_text(line, "command", command_name(settings->command));
-    put_text(line, "resource", settings->resource);
+    put_text(line, "command", output->command);
+    put_text(line, "resource", output->resource);
 }
 
 static void put_lock(const struct line *line, const struct session *session)
 {
     const struct redlock_lock *lock = &session->lock;
 
-    put_text(line, "holder", line->settings->options.holder);
+    put_text(line, "holder", line->output->holder);
     if (session->ticket > 0)       put_number(line, "ticket", session->ticket);
     if (redlock_slot(lock) > 0)    put_number(line, "slot", redlock_slot(lock));
     put_number(line, "valid_ms", redlock_valid_ms(lock));
@@ -215,7 +223,7 @@ static void put_line(const struct line *line, struct session *session, enum log_
         report_json_end(line->file, session);
     } else {
         put_number(line, "quorum", redlock_quorum(redlock_node_count(client)));
-        (void)fprintf(line->file, "nodes=%u\n", redlock_node_count(client));
+        (void)print_to(line->file, "nodes=%u\n", redlock_node_count(client));
     }
     (void)outbox_send(OUTLET_LOG, (uint32_t)at);
 }
@@ -226,9 +234,10 @@ void log_node(struct session *session, enum log_transition what, unsigned k, con
 {
     struct line line;
 
+    assert(k <= NO_NODE);
     if (redlock_ticket(&session->lock) > 0) session->ticket = redlock_ticket(&session->lock);
-    if (!session->settings->log) return;
-    line = begin_line(session->settings);
+    if (!session->output->log) return;
+    line = begin_line(session->output);
     put_line(&line, session, what, k, text);
 }
 
@@ -237,16 +246,16 @@ void log_transition(struct session *session, enum log_transition what, const cha
     log_node(session, what, NO_NODE, text);
 }
 
-void log_killed(const struct settings *settings, uint32_t valid_ms)
+void log_killed(const struct output *output, uint32_t valid_ms)
 {
     const char *ticket = getenv("REDLOCK_TICKET");
     struct line line;
     long at;
 
-    if (!settings->log) return;
-    line = begin_line(settings);
+    if (!output->log) return;
+    line = begin_line(output);
     put_head(&line, LOG_LEFT);
-    put_text(&line, "holder", settings->options.holder);
+    put_text(&line, "holder", output->holder);
     if (ticket) put_number(&line, "ticket", strtoull(ticket, NULL, 10));
     put_number(&line, "valid_ms", valid_ms);
     put_text(&line, "text", "redlock was killed; the command is ended");
@@ -255,13 +264,11 @@ void log_killed(const struct settings *settings, uint32_t valid_ms)
     (void)outbox_send(OUTLET_LOG, (uint32_t)at);
 }
 
-/* At the first contact each server is new. */
-void log_heed(void *context, const struct redlock_event *event)
+void log_restarts(struct session *session)
 {
-    struct session *session = context;
-    uint16_t bit = (uint16_t)(event->session < redlock_node_count(&session->client) ? 1u << event->session : 0u);
+    unsigned restarted = session->news.restarted;
 
-    if (event->kind != REDLOCK_EVENT_READY) return;
-    if (event->is_new_server && (session->met & bit)) log_node(session, LOG_RESTARTED, event->session, NULL);
-    session->met |= bit;
+    session->news.restarted = 0;
+    for (unsigned k = 0; k < redlock_node_count(&session->client) && restarted >> k; k++)
+        if (restarted >> k & 1) log_node(session, LOG_RESTARTED, k, NULL);
 }

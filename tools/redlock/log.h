@@ -5,7 +5,8 @@
 #ifndef LOG_H
 #define LOG_H
 
-#include "session.h"
+#include "notes.h"
+#include "output.h"
 
 enum log_transition {
     LOG_ACQUIRED,
@@ -25,12 +26,12 @@ void log_transition(struct session *session, enum log_transition what, const cha
 void log_node(struct session *session, enum log_transition what, unsigned k, const char *text);
 
 /* The same where there is no session any longer, in the guardian: nobody extends the lock, whose command runs. */
-void log_killed(const struct settings *settings, uint32_t valid_ms);
+void log_killed(const struct output *output, uint32_t valid_ms);
 
 /* In the writer: a line, in which the number of those that were dropped before it is told at that place. */
-void log_deliver(const struct settings *settings, char *line, size_t size, size_t at, uint32_t dropped);
+void log_deliver(const struct output *output, char *line, size_t size, size_t at, uint32_t dropped);
 
-/* Sees each event of the engine, in their order: that a node has restarted. context: a struct session. */
-void log_heed(void *context, const struct redlock_event *event);
+/* The nodes that have restarted since. To be called after each step. */
+void log_restarts(struct session *session);
 
 #endif

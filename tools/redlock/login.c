@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "login.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,19 +11,18 @@
 #include <sys/prctl.h>
 #endif
 
-#include "nodes.h"
 #include "text.h"
 
 void login_hide(char *word)
 {
-    char *begin = strstr(word, "://"), *end = strrchr(word, '@');
+    const char *begin = text_find(word, "://"), *end = strrchr(word, '@');
 
-    if (begin && end && end > begin + 3) memset(begin + 3, '*', (size_t)(end - begin - 3));
+    if (begin && end && end > begin + 3) memset(word + (begin - word) + 3, '*', (size_t)(end - begin - 3));
 }
 
-/* Takes a variable that holds a secret out of the environment: the child must not inherit it, and /proc must not show it. */
-static void forget_variable(const char *name, char *value)
+void login_forget_variable(const char *name, char *value)
 {
+    assert(value);
     text_wipe(value, strlen(value));
     (void)unsetenv(name);
 }
@@ -32,17 +32,9 @@ static void copy_text(const struct settings *settings, char *to, size_t size, co
 {
     size_t length = strlen(from);
 
+    assert(size > 0);
     if (length >= size) refuse(settings, "%s is too long", what);
     memcpy(to, from, length + 1);
-}
-
-void login_read_nodes(struct settings *settings)
-{
-    char *value = getenv("REDLOCK_NODES");
-
-    if (!value) return;
-    if (settings->nodes[0] == '\0' && *value != '\0') nodes_add(settings, "REDLOCK_NODES", value);
-    if (strchr(value, '@') && *value != '@') forget_variable("REDLOCK_NODES", value);
 }
 
 size_t login_read_file(const struct settings *settings, const char *what, const char *path, char *text, size_t size)
@@ -51,6 +43,7 @@ size_t login_read_file(const struct settings *settings, const char *what, const 
     ssize_t taken = 1;
     size_t used = 0;
 
+    assert(size > 0);
     if (fd < 0) refuse(settings, "cannot read %s %s: %s", what, path, text_system_error(errno));
     while (taken > 0 && used < size) {
         do taken = read(fd, text + used, size - used);
@@ -79,11 +72,12 @@ static void read_password_variable(struct settings *settings, bool is_wanted)
 
     if (!value) return;
     if (is_wanted) copy_text(settings, settings->password, sizeof settings->password, value, "REDLOCK_PASSWORD");
-    forget_variable("REDLOCK_PASSWORD", value);
+    login_forget_variable("REDLOCK_PASSWORD", value);
 }
 
 static void set_user(struct settings *settings, const char *user)
 {
+    assert(user[0] != '\0');
     copy_text(settings, settings->user, sizeof settings->user, user, "the user's name");
     settings->options.user = settings->user;
     if (!settings->options.password && !strchr(settings->nodes, '@'))

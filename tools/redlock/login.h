@@ -2,7 +2,7 @@
 #ifndef LOGIN_H
 #define LOGIN_H
 
-#include "options.h"
+#include "settings.h"
 
 /* Makes what lies between "://" and the last "@" of a command line's word unreadable, in place: ps(1) shows it. */
 void login_hide(char *word);
@@ -14,7 +14,7 @@ void login_read(struct settings *settings, const char *user, const char *passwor
  * for that. */
 size_t login_read_file(const struct settings *settings, const char *what, const char *path, char *text, size_t size);
 
-/* Sets settings->nodes from REDLOCK_NODES where the command line named none. */
-void login_read_nodes(struct settings *settings);
+/* Takes a variable that holds a secret out of the environment: the child must not inherit it, and /proc must not show it. */
+void login_forget_variable(const char *name, char *value);
 
 #endif

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "meter.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,8 +15,9 @@
 #include "descriptors.h"
 #include "labels.h"
 #include "outbox.h"
+#include "output.h"
+#include "print.h"
 #include "replace.h"
-#include "report.h"
 #include "text.h"
 
 enum {
@@ -60,6 +62,7 @@ static bool write_text(void *context, int fd)
 
 static void replace(void)
 {
+    assert(meter.file);
     if (replace_file(meter.file, write_text, NULL) || meter.has_failed) return;
     meter.has_failed = true;
     say("--metrics: cannot write %s: %s", meter.file, text_system_error(errno));
@@ -68,6 +71,7 @@ static void replace(void)
 /* Of a file of which a piece was dropped no other is written. */
 static void meter_deliver(const char *text, size_t size, uint32_t mark, uint32_t dropped)
 {
+    assert(file_size <= FILE_MAX);
     if (mark & PIECE_FIRST) file_size = 0;
     else if (dropped > 0)   file_size = FILE_MAX;
     if (size < FILE_MAX - file_size) {
@@ -87,7 +91,7 @@ static void meter_deliver(const char *text, size_t size, uint32_t mark, uint32_t
 /* Of the line "NAME{LABELS} NUMBER", if there is one. */
 static uint64_t gauge_in(const char *text, const char *name, uint64_t otherwise)
 {
-    const char *line = strstr(text, name), *end = line ? strstr(line, "} ") : NULL;
+    const char *line = text_find(text, name), *end = line ? text_find(line, "} ") : NULL;
 
     return end ? strtoull(end + 2, NULL, 10) : otherwise;
 }
@@ -98,6 +102,7 @@ static void remember(void)
     int fd = open(meter.file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     ssize_t size = fd < 0 ? 0 : read(fd, file_text, sizeof file_text - 1);
 
+    assert(meter.file);
     file_text[size > 0 ? size : 0] = '\0';
     meter.exit_status = (unsigned)gauge_in(file_text, "\n" EXIT_STATUS "{", NO_STATUS);
     meter.success_s = gauge_in(file_text, "\n" SUCCESS "{", 0);
@@ -107,19 +112,20 @@ static void remember(void)
 /* What the format has escapes for; that it is UTF-8 the library has seen. */
 static void put_label(FILE *file, const char *before, const struct redlock_label *label)
 {
-    (void)fprintf(file, "%s%s=\"", before, label->name);
+    (void)print_to(file, "%s%s=\"", before, label->name);
     for (const char *c = label->value; *c; c++)
-        if (*c == '\n')                    (void)fputs("\\n", file);
-        else if (*c == '"' || *c == '\\') (void)fprintf(file, "\\%c", *c);
+        if (*c == '\n')                   (void)fputs("\\n", file);
+        else if (*c == '"' || *c == '\\') (void)print_to(file, "\\%c", *c);
         else                              (void)fputc(*c, file);
     (void)fputc('"', file);
 }
 
 static void put_gauge(FILE *file, const char *name, const char *help, uint64_t value)
 {
-    (void)fprintf(file, "# HELP %s %s\n# TYPE %s gauge\n%s", name, help, name, name);
+    assert(meter.label_count <= REDLOCK_LABELS_MAX);
+    (void)print_to(file, "# HELP %s %s\n# TYPE %s gauge\n%s", name, help, name, name);
     for (unsigned i = 0; i < meter.label_count; i++) put_label(file, i == 0 ? "{" : ",", &meter.labels[i]);
-    (void)fprintf(file, "} %" PRIu64 "\n", value);
+    (void)print_to(file, "} %" PRIu64 "\n", value);
 }
 
 static bool send_runs(uint32_t marks)
@@ -140,6 +146,7 @@ static void write_file(void)
     size_t from = 0, taken, left;
     bool is_sent;
 
+    assert(meter.has_begun);
     do {
         left = redlock_metrics_text(&meter.metrics, meter.engine, now, wall, from, page, sizeof page);
         taken = left < sizeof page ? left : sizeof page - 1;
@@ -160,6 +167,7 @@ static bool is_transition(const struct redlock_event *event)
 
 static void meter_count(const struct redlock_event *event)
 {
+    assert(meter.has_begun);
     redlock_metrics_count(&meter.metrics, event);
     meter.is_news |= is_transition(event);
 }
@@ -199,6 +207,7 @@ static void meter_step(uint64_t lost)
 
 static void meter_end(uint64_t lost)
 {
+    assert(meter.has_begun);
     redlock_metrics_lost(&meter.metrics, lost);
     meter.engine = NULL;
     redlock_metrics_change(&meter.metrics, NULL);
@@ -207,6 +216,7 @@ static void meter_end(uint64_t lost)
 /* Of a run whose client could not be opened there are no counts. */
 static void meter_leave(int code)
 {
+    assert(code >= 0);
     meter.exit_status = (unsigned)code & 0xff;
     if (code == 0) meter.success_s = redlock_wall_us() / 1000000;
     if (meter.has_begun) write_file();

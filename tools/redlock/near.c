@@ -1,5 +1,6 @@
 #include "near.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { NEAR_SIZE_MAX = 31 };    /* Longer words are near to none. */
@@ -20,6 +21,7 @@ static void fill_row(const char *a, unsigned i, const char *b, unsigned b_size, 
     unsigned *row = rows[i % 3];
     const unsigned *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
 
+    assert(i > 0 && b_size <= NEAR_SIZE_MAX);
     row[0] = i;
     for (unsigned j = 1; j <= b_size; j++) {
         bool is_swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
@@ -32,6 +34,7 @@ static unsigned distance(const char *a, unsigned a_size, const char *b, unsigned
 {
     unsigned rows[3][NEAR_SIZE_MAX + 1] = { { 0 } };
 
+    assert(a_size <= NEAR_SIZE_MAX && b_size <= NEAR_SIZE_MAX);
     for (unsigned j = 0; j <= b_size; j++) rows[0][j] = j;
     for (unsigned i = 1; i <= a_size; i++) fill_row(a, i, b, b_size, rows);
     return rows[a_size % 3][b_size];

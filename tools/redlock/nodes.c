@@ -1,10 +1,13 @@
 #define _GNU_SOURCE
 #include "nodes.h"
 
+#include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "login.h"
+#include "print.h"
 
 static bool is_blank(char c)
 {
@@ -15,6 +18,7 @@ static bool is_blank(char c)
 
 static void note_entry(struct settings *settings, const char *file, unsigned line)
 {
+    assert(line > 0);
     if (settings->node_count < sizeof settings->origins / sizeof settings->origins[0])
         settings->origins[settings->node_count++] = (struct node_origin){ file, line };
 }
@@ -53,6 +57,7 @@ static void read_list(const struct settings *settings, const char *source, const
 {
     size_t used;
 
+    assert(size > 0);
     if (*path == '\0') refuse(settings, "%s: '@' names no file", source);
     used = login_read_file(settings, "the list of nodes", path, list, size);
     if (used == size) refuse(settings, "the list of nodes in %s is too long", path);
@@ -68,6 +73,7 @@ void nodes_add(struct settings *settings, const char *source, const char *list)
     const char *file = list[0] == '@' ? list + 1 : NULL;
     char *to = settings->nodes + used;
 
+    assert(used < NODES_TEXT_MAX);
     if (size == 0) refuse(settings, "%s: the list is empty", source);    /* Of an unset variable, for one. */
     if (room < size + 2) refuse(settings, "the list of nodes is too long");
     if (used > 0) {
@@ -79,17 +85,27 @@ void nodes_add(struct settings *settings, const char *source, const char *list)
     note_entries(settings, to, file);
 }
 
+void nodes_read_variable(struct settings *settings)
+{
+    char *value = getenv("REDLOCK_NODES");
+
+    if (!value) return;
+    if (settings->nodes[0] == '\0' && *value != '\0') nodes_add(settings, "REDLOCK_NODES", value);
+    if (strchr(value, '@') && *value != '@') login_forget_variable("REDLOCK_NODES", value);
+}
+
 const char *nodes_describe(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake,
                            char *text, size_t size)
 {
     bool is_counted = mistake->node < settings->node_count;
     const struct node_origin *origin = is_counted ? &settings->origins[mistake->node] : NULL;
 
+    assert(size > 0);
     if (origin && origin->file)
-        (void)snprintf(text, size, "%s:%u: %s", origin->file, origin->line, mistake->text);
+        (void)print_text(text, size, "%s:%u: %s", origin->file, origin->line, mistake->text);
     else if (status == REDLOCK_BAD_ADDRESS)
-        (void)snprintf(text, size, "node %u of the list, byte %zu: %s", mistake->node, mistake->at, mistake->text);
+        (void)print_text(text, size, "node %u of the list, byte %zu: %s", mistake->node, mistake->at, mistake->text);
     else
-        (void)snprintf(text, size, "node %u of the list: %s", mistake->node, mistake->text);
+        (void)print_text(text, size, "node %u of the list: %s", mistake->node, mistake->text);
     return text;
 }

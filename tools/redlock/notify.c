@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "notify.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "print.h"
 #include "text.h"
 
 /* "/run/x", or "@x" for a name in no file system, which begins with a NUL. Other kinds are not known here. */
@@ -40,8 +42,9 @@ void notify(const struct notifier *notifier, const char *state, const char *what
 {
     char name[TEXT_MAX], text[TEXT_MAX + 128];
 
+    assert(what && resource);
     if (notifier->size == 0) return;
-    (void)snprintf(text, sizeof text, "%s%sSTATUS=%s %s\n", state ? state : "", state ? "\n" : "", what,
-                   text_printable(name, sizeof name, resource, strlen(resource)));
+    (void)print_text(text, sizeof text, "%s%sSTATUS=%s %s\n", state ? state : "", state ? "\n" : "", what,
+                     text_printable(name, sizeof name, resource, strlen(resource)));
     send_text(notifier, text);
 }

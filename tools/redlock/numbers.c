@@ -1,5 +1,6 @@
 #include "numbers.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -49,6 +50,7 @@ static enum number_error read_decimal(const char *text, struct decimal *decimal)
 
 static const struct unit *find_unit(const struct unit *units, const char *name)
 {
+    assert(units && name);
     for (; units->name; units++) {
         if (strcmp(units->name, name) == 0) return units;
     }
@@ -63,6 +65,7 @@ static enum number_error number_read(const char *text, const struct unit *units,
     const struct unit *unit;
     uint64_t product;
 
+    assert(units->name);
     if (error) return error;
     unit = find_unit(units, decimal.rest);
     if (!unit && *decimal.rest == '.')  return NUMBER_MALFORMED;
@@ -81,6 +84,7 @@ enum number_error duration_read(const char *text, uint32_t ms_max, uint32_t *ms)
         { "ms", 1 }, { "s", 1000 }, { "m", MINUTE_MS }, { "h", HOUR_MS }, { "d", DAY_MS }, { NULL, 0 }
     };
 
+    assert(ms_max > 0);
     return number_read(text, units, ms_max, ms);
 }
 

@@ -1,27 +1,32 @@
 #define _GNU_SOURCE
 #include "once.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "exit_status.h"
+#include "print.h"
 #include "report.h"
 #include "text.h"
 
 /* ---- Which period ---- */
 
-void once_is_due(struct once *once, const struct settings *settings)
+void once_is_due(struct once *once, const struct settings *settings, const struct holding *holding)
 {
-    const char *holder = settings->options.holder ? settings->options.holder : settings->default_holder;
+    const char *holder = settings->options.holder ? settings->options.holder : holding->default_holder;
 
-    (void)snprintf(once->who, sizeof once->who, "%s", holder);
+    assert(settings->once_per_ms > 0);
+    once->holding = holding;
+    (void)print_text(once->who, sizeof once->who, "%s", holder);
     once->period = (struct redlock_period){
         .period_ms = settings->once_per_ms,
         .wall_us = redlock_wall_us(),
         .at_us = redlock_now_us(),
         .who = once->who,
-        .takes_forgetful = settings->once_anyway,
+        .takes_forgetful = holding->once_anyway,
     };
 }
 
@@ -33,6 +38,7 @@ static enum redlock_status ask_for_marks(struct once *once, struct session *sess
     struct redlock *engine = redlock_engine(&session->client);
     enum redlock_status status = redlock_start_mark(engine, &once->mark, &session->lock, &once->period, redlock_now_us());
 
+    assert(once->period.period_ms > 0);
     if (status != REDLOCK_OK) return status;
     session_step(session);
     while ((status = redlock_mark_status(engine, &once->mark, redlock_now_us())) == REDLOCK_PENDING) {
@@ -73,7 +79,8 @@ static enum redlock_status mark(struct once *once, struct session *session)
     uint64_t until = redlock_now_us() + (uint64_t)settings->ttl_ms * 1000;
     enum redlock_status status;
 
-    if (settings->max_extensions > 0 && redlock_keep(engine, &session->lock, 0, redlock_now_us()) != REDLOCK_OK)
+    assert(once->holding);
+    if (once->holding->max_extensions > 0 && redlock_keep(engine, &session->lock, 0, redlock_now_us()) != REDLOCK_OK)
         return REDLOCK_LOST;
     once->has_asked = true;
     for (;;) {
@@ -101,10 +108,11 @@ static const char *describe_seen(const struct once *once, char *text, size_t siz
     const char *who = redlock_mark_seen(&once->mark, &then_us);
     char duration[TEXT_DURATION_MAX];
 
+    assert(size > 0);
     text[0] = '\0';
     if (who)
-        (void)snprintf(text, size, " (%s ago%s%s)", text_duration(duration, now_us > then_us ? (now_us - then_us) / 1000 : 0),
-                       who[0] ? ", by " : "", who);
+        (void)print_text(text, size, " (%s ago%s%s)", text_duration(duration, now_us > then_us ? (now_us - then_us) / 1000 : 0),
+                         who[0] ? ", by " : "", who);
     return text;
 }
 
@@ -114,9 +122,9 @@ static void say_already(const struct once *once, struct session *session)
     bool is_quorum = count_votes(once, session, REDLOCK_VOTE_REFUSED) >= redlock_quorum(redlock_node_count(&session->client));
     char seen[REDLOCK_WHO_MAX + TEXT_DURATION_MAX + 16];
 
-    if (session->settings->quiet && !session->settings->verbose) return;
-    say("%s: %s%s%s", session->settings->resource,
-        is_quorum ? (session->settings->retry_until_done ? "already done in this period" : "already ran in this period")
+    if (session->output->quiet && !session->output->verbose) return;
+    say("%s: %s%s%s", session->output->resource,
+        is_quorum ? (once->holding->retry_until_done ? "already done in this period" : "already ran in this period")
                   : "somebody began in this period",
         describe_seen(once, seen, sizeof seen), is_quorum ? "" : " and may have run");
 }
@@ -126,6 +134,7 @@ static const char *describe_vote(const struct once *once, struct session *sessio
 {
     const char *words = redlock_mark_words(&once->mark, k);
 
+    assert(k < redlock_node_count(&session->client));
     if (redlock_mark_vote(&once->mark, k) == REDLOCK_VOTE_REFUSED) return "it has another's mark";
     if (words[0] != '\0') return words;
     redlock_describe_node(redlock_engine(&session->client), k, redlock_now_us(), text, TROUBLE_TEXT_MAX);
@@ -152,20 +161,21 @@ static void say_no_quorum(const struct once *once, struct session *session)
     unsigned count = redlock_node_count(&session->client), refused = count_votes(once, session, REDLOCK_VOTE_REFUSED);
     char seen[REDLOCK_WHO_MAX + TEXT_DURATION_MAX + 16];
 
-    say("%s: no quorum of nodes takes a mark of this period (%u of %u, %u are needed)%s%s%s", session->settings->resource,
+    assert(refused <= count);
+    say("%s: no quorum of nodes takes a mark of this period (%u of %u, %u are needed)%s%s%s", session->output->resource,
         count_votes(once, session, REDLOCK_VOTE_GRANTED), count, redlock_quorum(count), refused > 0 ? "; somebody began in it" : "",
         refused > 0 ? describe_seen(once, seen, sizeof seen) : "", refused > 0 ? " and may have run" : "");
     say_votes(once, session);
-    if (any_is_forgetful(once, session)) say("%s: to run rather twice than never: --once-anyway", session->settings->resource);
+    if (any_is_forgetful(once, session)) say("%s: to run rather twice than never: --once-anyway", session->output->resource);
 }
 
 static void say_why(const struct once *once, struct session *session, enum redlock_status status)
 {
-    if (session->settings->json || session->signal) return;
+    if (session->output->json || session->signal) return;
     if (status == REDLOCK_ALREADY)        say_already(once, session);
     else if (status == REDLOCK_NO_QUORUM) say_no_quorum(once, session);
-    else if (status == REDLOCK_TOO_LATE)  say("%s: the period ended too long ago", session->settings->resource);
-    else say("%s: %s", session->settings->resource, redlock_status_text(session->fault ? session->fault : status));
+    else if (status == REDLOCK_TOO_LATE)  say("%s: the period ended too long ago", session->output->resource);
+    else say("%s: %s", session->output->resource, redlock_status_text(session->fault ? session->fault : status));
 }
 
 /* ---- For machines ---- */
@@ -175,7 +185,7 @@ static void json_vote(FILE *file, const struct once *once, struct session *sessi
     enum redlock_vote vote = redlock_mark_vote(&once->mark, k);
     char text[TROUBLE_TEXT_MAX];
 
-    (void)fprintf(file, "%s{\"node\":%u,\"vote\":\"%s\",\"trouble\":", k > 0 ? "," : "", k, report_vote_name(vote));
+    (void)print_to(file, "%s{\"node\":%u,\"vote\":\"%s\",\"trouble\":", k > 0 ? "," : "", k, report_vote_name(vote));
     if (vote == REDLOCK_VOTE_GRANTED) (void)fputs("null", file);
     else                              json_text(file, describe_vote(once, session, k, text));
     (void)fputc('}', file);
@@ -187,8 +197,8 @@ void once_json(FILE *file, const struct once *once, struct session *session)
     const char *who = redlock_mark_seen(&once->mark, &then_us);
 
     if (!once->has_asked) return;
-    (void)fprintf(file, "\"mark\":{\"status\":\"%s\",", status_name(once->status));
-    if (who) (void)fprintf(file, "\"at_ms\":%" PRIu64 ",\"by\":", then_us / 1000);
+    (void)print_to(file, "\"mark\":{\"status\":\"%s\",", status_name(once->status));
+    if (who) (void)print_to(file, "\"at_ms\":%" PRIu64 ",\"by\":", then_us / 1000);
     if (who) json_text(file, who);
     (void)fputs(who ? ",\"nodes\":[" : "\"nodes\":[", file);
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) json_vote(file, once, session, k);
@@ -201,12 +211,13 @@ int once_ask(struct once *once, struct session *session)
 {
     enum redlock_status status;
 
-    once->period.looks_only = session->settings->retry_until_done;
+    assert(!once->has_asked);
+    once->period.looks_only = once->holding->retry_until_done;
     status = mark(once, session);
     if (session->signal) return EXIT_SIGNAL + session->signal;
     if (status != REDLOCK_OK) say_why(once, session, status);
-    else if (session->settings->verbose && !once->period.looks_only)
-        say("%s: the period is marked on %u of %u nodes so far", session->settings->resource,
+    else if (session->output->verbose && !once->period.looks_only)
+        say("%s: the period is marked on %u of %u nodes so far", session->output->resource,
             count_votes(once, session, REDLOCK_VOTE_GRANTED), redlock_node_count(&session->client));
     switch (status) {
     case REDLOCK_OK:        return 0;
@@ -222,11 +233,12 @@ void once_is_done(struct once *once, struct session *session)
 {
     enum redlock_status status;
 
+    assert(once->holding->retry_until_done);
     once->period.looks_only = false;
     status = mark(once, session);
     if (status == REDLOCK_OK) return;
     say_why(once, session, status);
-    if (!session->settings->json)
+    if (!session->output->json)
         say("%s: the command has succeeded, but that could not be marked: it may run again in this period",
-            session->settings->resource);
+            session->output->resource);
 }

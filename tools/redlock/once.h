@@ -5,9 +5,11 @@
 
 #include <stdio.h>
 
+#include "holding.h"
 #include "session.h"
 
 struct once {
+    const struct holding *holding;
     struct redlock_period period;
     struct redlock_mark mark;
     char who[REDLOCK_WHO_MAX + 1];
@@ -16,7 +18,7 @@ struct once {
 };
 
 /* The job is due: names the period by the wall clock of this moment. */
-void once_is_due(struct once *once, const struct settings *settings);
+void once_is_due(struct once *once, const struct settings *settings, const struct holding *holding);
 
 /* With the lock held, before the command: 0 if it may run; otherwise the exit status, and a message has said why not. A signal may
  * end it. */

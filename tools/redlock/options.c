@@ -1,55 +1,21 @@
 #define _GNU_SOURCE
 #include "options.h"
 
-#include <stdarg.h>
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "exit_status.h"
 #include "help.h"
 #include "login.h"
 #include "near.h"
 #include "nodes.h"
 #include "numbers.h"
-#include "reading.h"
+#include "output.h"
+#include "print.h"
 #include "replace.h"
-#include "report.h"
-#include "text.h"
 #include "tls.h"
-
-enum { REFUSAL_MAX = 1024 };
-
-const char *command_name(enum command command)
-{
-    return command_rows[command - program_first].name;
-}
-
-/* COMMAND_NONE: there is none of that name. */
-static enum command find_command(const char *word)
-{
-    for (const struct command_row *row = command_rows; row->name; row++)
-        if (strcmp(row->name, word) == 0) return program_first + (enum command)(row - command_rows);
-    return COMMAND_NONE;
-}
-
-void refuse(const struct settings *settings, const char *format, ...)
-{
-    const char *command = settings ? command_name(settings->command) : NULL;
-    char text[REFUSAL_MAX];
-    va_list arguments;
-
-    va_start(arguments, format);
-    if (report_is_json()) {
-        (void)vsnprintf(text, sizeof text, format, arguments);
-        report_refusal(text);
-    } else {
-        text_say(format, arguments);
-        (void)fprintf(stderr, "Try '%s %s%s--help' for more information.\n", program_name, command ? command : "",
-                      command ? " " : "");
-    }
-    va_end(arguments);
-    exit(EXIT_TROUBLE);
-}
 
 /* ---- Values ---- */
 
@@ -57,6 +23,7 @@ _Noreturn static void refuse_duration(const struct reading *r, const char *optio
 {
     const char *text = r->argument;
 
+    assert(error != NUMBER_OK);
     switch (error) {
     case NUMBER_NO_UNIT:
         refuse(r->settings, "--%s: '%s' has no unit: write %sms, %ss, %sm, %sh or %sd", option, text, text, text, text, text, text);
@@ -76,6 +43,7 @@ uint32_t reading_limited(const struct reading *r, const char *option, uint32_t m
     uint32_t ms = 0;
     enum number_error error = duration_read(r->argument, ms_max, &ms);
 
+    assert(r->argument && ms_max > 0);
     if (error) refuse_duration(r, option, error, too_long);
     return ms;
 }
@@ -93,6 +61,7 @@ uint32_t reading_number(const struct reading *r, const char *option)
 {
     uint32_t number = 0;
 
+    assert(r->argument);
     if (count_read(r->argument, REDLOCK_TTL_MS_MAX, &number) != NUMBER_OK)
         refuse(r->settings, "--%s: '%s' is no whole number of at most %d", option, r->argument, REDLOCK_TTL_MS_MAX);
     return number;
@@ -110,6 +79,7 @@ uint32_t reading_drift(const struct reading *r)
 {
     uint32_t ppm = 0;
 
+    assert(r->argument);
     if (ratio_read(r->argument, REDLOCK_DRIFT_PPM_MAX, &ppm) != NUMBER_OK)
         refuse(r->settings, "--drift: '%s' is no ratio of at most %d%%: write it as 1%%, 8.4%% or 84000ppm", r->argument,
                REDLOCK_DRIFT_PPM_MAX / 10000);
@@ -141,6 +111,7 @@ const char *reading_name(const struct reading *r, const char *option, size_t siz
 {
     size_t size = strlen(r->argument);
 
+    assert(r->argument && size_max > 0);
     if (size == 0 || size > size_max) refuse(r->settings, "--%s: a name has 1 to %zu bytes", option, size_max);
     for (const char *c = r->argument; *c; c++)
         if (!is_of_name(*c)) refuse(r->settings, "--%s: a name has no control characters, quotes and backslashes", option);
@@ -149,6 +120,7 @@ const char *reading_name(const struct reading *r, const char *option, size_t siz
 
 const char *reading_file(const struct reading *r, const char *option)
 {
+    assert(r->argument);
     if (!is_replaceable(r->argument)) refuse(r->settings, "--%s: '%s' is there, and is no regular file", option, r->argument);
     return r->argument;
 }
@@ -156,20 +128,30 @@ const char *reading_file(const struct reading *r, const char *option)
 /* What is wrong with a list is told when it is known how. */
 static void note_list(struct reading *r)
 {
+    assert(r->list_count <= READING_LISTS_MAX);
     if (r->list_count == READING_LISTS_MAX) refuse(r->settings, "--node: at most %d", REDLOCK_NODES_MAX);
     r->lists[r->list_count++] = r->argument;
 }
 
 /* COMMAND_NONE: of no command. */
-_Noreturn static void show_and_exit(enum command command, int letter)
+_Noreturn static void show_and_exit(const struct program *program, enum command command, int letter, bool is_all)
 {
-    if (letter != 'h')                version_print();
-    else if (command == COMMAND_NONE) help_print();
-    else                              help_print_command(command);
-    exit(report_written(letter == 'h' ? "the help" : "the version") ? EXIT_SUCCESS : EXIT_TROUBLE);
+    if (letter != 'h')                help_print_version(program);
+    else if (command == COMMAND_NONE) help_print(program);
+    else                              help_print_command(program, command, is_all);
+    exit(output_written(letter == 'h' ? "the help" : "the version") ? EXIT_SUCCESS : EXIT_TROUBLE);
 }
 
-static void apply(struct reading *r, int letter)
+/* --help=all */
+static bool asks_for_all(const struct reading *r)
+{
+    if (!r->argument) return false;
+    if (strcmp(r->argument, "all") != 0) refuse(r->settings, "--help: '%s' is not 'all'", r->argument);
+    return true;
+}
+
+/* False: it is an option of the program's own. */
+static bool apply(struct reading *r, int letter)
 {
     struct settings *settings = r->settings;
     struct redlock_config *engine = &settings->options.engine;
@@ -188,24 +170,25 @@ static void apply(struct reading *r, int letter)
     case OPTION_NO_TICKET:     settings->ticket = false; break;
     case OPTION_JSON:          r->is_json = true; break;
     case OPTION_TRACE:         settings->trace = read_trace(r); break;
-    case 'v':                  settings->verbose = true; break;
+    case 'v':                  settings->output.verbose = true; break;
     case 'h':
-    case OPTION_VERSION:       show_and_exit(settings->command, letter);
-    default:                   program_apply(r, letter); break;
+    case OPTION_VERSION:       show_and_exit(r->program, settings->command, letter, asks_for_all(r));
+    default:                   return false;
     }
+    return true;
 }
 
 /* ---- Words ---- */
 
-/* settings NULL: of all commands. */
 static bool has_option(const struct reading *r, const struct option_row *row)
 {
-    return !r->settings || (row->commands & 1u << r->settings->command);
+    return !r->has_command || (row->commands & 1u << r->settings->command);
 }
 
-static void begin_reading(struct reading *r, struct settings *settings, int argc, char **argv)
+/* It must have an argument. One that may be left out is given by "=" alone. */
+static bool takes_word(const struct option_row *row)
 {
-    *r = (struct reading){ .settings = settings, .argc = argc, .argv = argv, .next = 1 };
+    return row->argument && row->argument[0] != '[';
 }
 
 /* Says that it is another command's, or which one may be meant. */
@@ -213,10 +196,11 @@ _Noreturn static void refuse_option(const struct reading *r, const char *word, i
 {
     struct near near = near_begin(word + 2, (unsigned)size - 2);
 
-    for (const struct option_row *row = option_rows; row->name; row++) {
-        if (r->settings && strlen(row->name) == near.wrong_size && memcmp(row->name, near.wrong, near.wrong_size) == 0)
+    assert(size >= 2);
+    for (const struct option_row *row = r->program->options; row->name; row++) {
+        if (r->has_command && strlen(row->name) == near.wrong_size && memcmp(row->name, near.wrong, near.wrong_size) == 0)
             refuse(r->settings, "unknown option '%.*s' for %s: another command has it", size, word,
-                   command_name(r->settings->command));
+                   r->settings->output.command);
         if (has_option(r, row)) near_try(&near, row->name);
     }
     if (near.right) refuse(r->settings, "unknown option '%.*s': did you mean '--%s'?", size, word, near.right);
@@ -229,7 +213,8 @@ static const struct option_row *find_long(const struct reading *r, const char *n
     const struct option_row *found = NULL;
     bool is_several = false;
 
-    for (const struct option_row *row = option_rows; row->name; row++) {
+    assert(r->program && name);
+    for (const struct option_row *row = r->program->options; row->name; row++) {
         if (!has_option(r, row) || strncmp(row->name, name, size) != 0) continue;
         if (row->name[size] == '\0') return row;
         is_several |= found && found->letter != row->letter;
@@ -248,17 +233,17 @@ static void glance_at(struct glance *glance, const struct option_row *row, bool 
 {
     glance->has_json |= row->letter == OPTION_JSON;
     glance->has_resource |= row->letter == 'r' || row->letter == 's';
-    glance->takes_next = is_last && row->argument && row->argument[0] != '[';
+    glance->takes_next = is_last && takes_word(row);
 }
 
 static void glance_at_letters(struct glance *glance, const struct reading *r, const char *letters)
 {
     for (; *letters; letters++) {
-        const struct option_row *row = option_rows;
+        const struct option_row *row = r->program->options;
         while (row->name && (row->letter != *letters || !has_option(r, row))) row++;
         if (!row->name) return;
         glance_at(glance, row, letters[1] == '\0');
-        if (row->argument) return;
+        if (takes_word(row)) return;
     }
 }
 
@@ -268,7 +253,7 @@ static void glance_at_word(struct glance *glance, const struct reading *r, const
     const struct option_row *row = word[1] == '-' ? find_long(r, word + 2, size - 2) : NULL;
 
     glance->takes_next = false;
-    if (word[1] != '-')                         glance_at_letters(glance, r, word + 1);
+    if (word[1] != '-')                             glance_at_letters(glance, r, word + 1);
     else if (row && (row->argument || !word[size])) glance_at(glance, row, word[size] == '\0');
 }
 
@@ -276,7 +261,7 @@ static void glance_at_word(struct glance *glance, const struct reading *r, const
  * COMMAND. */
 static bool asks_for_json(const struct reading *r)
 {
-    bool runs = r->settings && r->settings->runs;
+    bool runs = r->settings->output.runs;
     struct glance glance = { false, false, false };
 
     for (int i = r->next; i < r->argc && !glance.has_json; i++) {
@@ -295,6 +280,7 @@ static bool asks_for_json(const struct reading *r)
 /* The argument of an option that must have one is the next word. */
 static void take_argument(struct reading *r, const char *option, int size)
 {
+    assert(r->next <= r->argc);
     if (r->next == r->argc) refuse(r->settings, "an argument is missing behind '%.*s'", size, option);
     r->argument = r->argv[r->next++];
 }
@@ -305,10 +291,11 @@ static int read_long(struct reading *r, char *word)
     size_t size = strcspn(word, "=");
     const struct option_row *row = find_long(r, word + 2, size - 2);
 
+    assert(word[0] == '-' && word[1] == '-');
     if (!row) refuse_option(r, word, (int)size);
     r->argument = word[size] == '=' ? word + size + 1 : NULL;
     if (r->argument && !row->argument) refuse(r->settings, "'%.*s' takes no argument", (int)size, word);
-    if (!r->argument && row->argument && row->argument[0] != '[') take_argument(r, word, (int)size);
+    if (!r->argument && takes_word(row)) take_argument(r, word, (int)size);
     return row->letter;
 }
 
@@ -316,11 +303,13 @@ static int read_long(struct reading *r, char *word)
 static int read_letter(struct reading *r)
 {
     const char option[] = { '-', *r->letters++ };
-    const struct option_row *row = option_rows;
+    const struct option_row *row = r->program->options;
 
+    assert(option[1] != '\0');
     while (row->name && (row->letter != option[1] || !has_option(r, row))) row++;
     if (!row->name) refuse(r->settings, "unknown option '%.2s'", option);
-    if (!row->argument) return row->letter;
+    r->argument = NULL;
+    if (!takes_word(row)) return row->letter;
     r->argument = r->letters;
     r->letters = NULL;
     if (*r->argument == '\0') take_argument(r, option, 2);
@@ -343,17 +332,19 @@ static int next_option(struct reading *r)
     return read_letter(r);
 }
 
-void reading_options(struct reading *r)
+int reading_option(struct reading *r)
 {
     int letter;
 
+    assert(r->program);
     while ((letter = next_option(r)) != 0) {
         if (letter == OPTION_PASSWORD) {
             memset(r->argument, '*', strlen(r->argument));
             refuse(r->settings, "everybody sees the command line: use --password-file or REDLOCK_PASSWORD");
         }
-        apply(r, letter);
+        if (!apply(r, letter)) break;
     }
+    return letter;
 }
 
 bool reading_has_more(const struct reading *r)
@@ -364,10 +355,9 @@ bool reading_has_more(const struct reading *r)
 void reading_resource(struct reading *r)
 {
     if (!reading_has_more(r)) refuse(r->settings, "a RESOURCE is missing");
-    r->settings->names[r->settings->name_count++] = r->argv[r->next++];
+    settings_add_name(r->settings, r->argv[r->next++]);
     r->has_resource = true;
-    if (r->settings->runs) r->has_ended = false;       /* The "--" that counts is that before COMMAND. */
-    reading_options(r);
+    if (r->settings->output.runs) r->has_ended = false;        /* The "--" that counts is that before COMMAND. */
 }
 
 void reading_end(const struct reading *r)
@@ -377,76 +367,95 @@ void reading_end(const struct reading *r)
 
 /* ---- The command ---- */
 
-_Noreturn static void refuse_command(char **argv, const char *word)
+/* COMMAND_NONE: there is none of that name. */
+static enum command find_command(const struct program *program, const char *word)
+{
+    assert(program->commands);
+    for (const struct command_row *row = program->commands; row->name; row++)
+        if (strcmp(row->name, word) == 0) return program->first + (enum command)(row - program->commands);
+    return COMMAND_NONE;
+}
+
+void reading_refuse_command(const struct program *program, const char *word, const char *const *others)
 {
     struct near near = near_begin(word, (unsigned)strlen(word));
     char list[128] = "";
 
-    for (const struct command_row *row = command_rows; row->name; row++) {
+    for (const struct command_row *row = program->commands; row->name; row++) {
+        size_t used = strlen(list);
         near_try(&near, row->name);
-        (void)snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", row > command_rows ? ", " : "", row->name);
+        (void)print_text(list + used, sizeof list - used, "%s%s", row > program->commands ? ", " : "", row->name);
     }
-    program_try_others(argv, word, &near);
+    for (; others && *others; others++) near_try(&near, *others);
     if (near.right) refuse(NULL, "'%s' is none of %s: did you mean '%s'?", word, list, near.right);
     refuse(NULL, "'%s' is none of %s", word, list);
 }
 
-/* help, help COMMAND */
-_Noreturn static void help_and_exit(char **argv, int count, char **words)
+/* help, help COMMAND. Returns the word if it is no command of this program. */
+static const char *show_help(const struct program *program, int count, char **words)
 {
     enum command command = COMMAND_NONE;
 
     if (count > 1) refuse(NULL, "'%s' is one word too many", words[1]);
     if (count > 0 && strcmp(words[0], "help") != 0) {
-        command = find_command(words[0]);
-        if (command == COMMAND_NONE) refuse_command(argv, words[0]);
+        command = find_command(program, words[0]);
+        if (command == COMMAND_NONE) return words[0];
     }
-    show_and_exit(command, 'h');
+    show_and_exit(program, command, 'h', false);
 }
 
-enum command command_read(struct settings *settings, int argc, char **argv)
+enum command reading_begin(struct reading *r, const struct program *program, struct settings *settings, int argc, char **argv,
+                           const char **word)
 {
-    struct reading r;
-    enum command command;
-    char *word;
     int letter;
 
-    begin_reading(&r, NULL, argc, argv);
+    memset(settings, 0, sizeof *settings);
+    *r = (struct reading){ .program = program, .settings = settings, .argc = argc, .argv = argv, .next = 1 };
     settings->command = COMMAND_NONE;
-    settings->json = asks_for_json(&r);
-    report_begin(settings);
-    while ((letter = next_option(&r)) != 0) {
-        if (letter == 'h' || letter == OPTION_VERSION) show_and_exit(COMMAND_NONE, letter);
+    settings->output.program = program->name;
+    settings->output.json = asks_for_json(r);
+    output_begin(&settings->output);
+    while ((letter = next_option(r)) != 0) {
+        if (letter == 'h' || letter == OPTION_VERSION) show_and_exit(program, COMMAND_NONE, letter, asks_for_all(r));
     }
-    if (r.next >= argc || r.has_ended) refuse(NULL, "a command is missing: '%s help' lists them", program_name);
-    word = argv[r.next];
-    if (strcmp(word, "help") == 0) help_and_exit(argv, argc - r.next - 1, argv + r.next + 1);
-    command = find_command(word);
-    if (command == COMMAND_NONE) refuse_command(argv, word);
-    memmove(argv + 2, argv + 1, (size_t)(r.next - 1) * sizeof *argv);
+    if (r->next >= argc || r->has_ended) refuse(NULL, "a command is missing: '%s help' lists them", program->name);
+    *word = argv[r->next];
+    if (strcmp(*word, "help") == 0) {
+        *word = show_help(program, argc - r->next - 1, argv + r->next + 1);
+        return COMMAND_NONE;
+    }
+    return find_command(program, *word);
+}
+
+/* The command comes to the front: options that stand before it stand behind it then. */
+void reading_begin_command(struct reading *r, enum command command, bool runs)
+{
+    struct settings *settings = r->settings;
+    char **argv = r->argv, *word = argv[r->next];
+
+    assert(command < COMMAND_NONE);
+    memmove(argv + 2, argv + 1, (size_t)(r->next - 1) * sizeof *argv);
     argv[1] = word;
-    return command;
+    *r = (struct reading){ .program = r->program, .settings = settings, .has_command = true, .argc = r->argc - 1, .argv = argv + 1,
+                           .next = 1 };
+    settings->command = command;
+    settings->output.command = word;
+    settings->output.runs = runs;
+    settings->output.json = asks_for_json(r);
+    redlock_options_init(&settings->options);
+    settings->busy_exit = EXIT_NOT_ACQUIRED;
 }
 
 /* ---- All of it ---- */
-
-static void set_defaults(struct settings *settings, enum command command)
-{
-    memset(settings, 0, sizeof *settings);
-    settings->command = command;
-    redlock_options_init(&settings->options);
-    settings->busy_exit = EXIT_NOT_ACQUIRED;
-    program_set_defaults(settings);
-}
 
 static void join_resources(struct settings *settings)
 {
     size_t used = 0;
 
-    settings->resource = settings->name_count == 1 ? settings->names[0] : settings->resources;
+    settings->output.resource = settings->name_count == 1 ? settings->names[0] : settings->resources;
     for (unsigned i = 0; i < settings->name_count && used < sizeof settings->resources; i++)
-        used += (size_t)snprintf(settings->resources + used, sizeof settings->resources - used, "%s%s", i > 0 ? ", " : "",
-                                 settings->names[i]);
+        used += (size_t)print_text(settings->resources + used, sizeof settings->resources - used, "%s%s", i > 0 ? ", " : "",
+                                   settings->names[i]);
 }
 
 static void read_nodes(struct reading *r)
@@ -455,24 +464,20 @@ static void read_nodes(struct reading *r)
         nodes_add(r->settings, "--node", r->lists[i]);
         if (r->lists[i][0] != '@') login_hide(r->lists[i]);
     }
-    login_read_nodes(r->settings);
+    nodes_read_variable(r->settings);
     if (r->settings->nodes[0] == '\0')
         refuse(r->settings, "no nodes are named: give -n HOST:PORT for each server, or set REDLOCK_NODES");
 }
 
-void settings_read(struct settings *settings, enum command command, int argc, char **argv)
+void reading_settle(struct reading *r)
 {
-    struct reading r;
+    struct settings *settings = r->settings;
 
-    set_defaults(settings, command);
-    begin_reading(&r, settings, argc, argv);
-    settings->json = asks_for_json(&r);
-    program_read_words(&r);
-    settings->json = r.is_json;
-    read_nodes(&r);
-    login_read(settings, r.user, r.password_file);
-    tls_read(&r);
-    if (settings->json) settings->verbose = false;      /* Nothing is said in words then. */
+    assert(r->has_command);
+    settings->output.json = r->is_json;
+    read_nodes(r);
+    login_read(settings, r->user, r->password_file);
+    tls_read(settings, r->tls);
+    if (settings->output.json) settings->output.verbose = false;       /* Nothing is said in words then. */
     join_resources(settings);
-    program_settle(&r);
 }

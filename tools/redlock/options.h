@@ -1,129 +1,79 @@
-/* What the command line and the environment ask for. Knows the syntax of both; acts on nothing.
+/* How a command line and the environment are read into settings, by the tables of a program: its commands and their options. Knows
+ * the syntax of both; acts on nothing. redlock and redlock-admin share it, and each has a program.c, which reads word after word.
  *
  * What is wrong with them is said on stderr, and ends the program with EXIT_TROUBLE: nothing has been begun by then. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
-#include "../../redlock/redlock_client.h"
-#include "trace.h"
+#include "tables.h"
+#include "tls.h"
 
-/* Exit statuses: see exits.h. */
-enum {
-    EXIT_NO_LEADER = 1,         /* leader: there is none. */
-    EXIT_WARNING = 1,           /* doctor: there are warnings, */
-    EXIT_UNSAFE = 2,            /* or worse, */
-    EXIT_UNREACHED = 3,         /* or no quorum of nodes can be reached. */
-    EXIT_ALREADY = 121,         /* It has run in this period already. */
-    EXIT_NO_QUORUM = 122,       /* No quorum of nodes could vote, or answered. */
-    EXIT_LOST = 123,            /* The lock is not held, or no longer; run: the command was ended. */
-    EXIT_NOT_ACQUIRED = 124,    /* Somebody else has it; --busy-exit says otherwise. */
-    EXIT_TROUBLE = 125,         /* Bad usage, or redlock itself failed. */
-    EXIT_NOT_EXECUTABLE = 126,  /* run */
-    EXIT_NOT_FOUND = 127,
-    EXIT_SIGNAL = 128           /* And the signal's number. */
+enum { READING_LISTS_MAX = REDLOCK_NODES_MAX + 1 };
+
+/* A command line that is being read. What was given and is used only when all has been read is kept here. */
+struct reading {
+    const struct program *program;
+    struct settings *settings;
+    bool has_command;           /* Else that is what is looked for: each option of the program is one. */
+    int argc, next;             /* The next word is argv[next]. */
+    char **argv;
+    char *letters;              /* What is left of a word of short options; NULL: nothing. */
+    char *argument;             /* Of the last option. */
+    bool has_ended;             /* "--" was read: there are no more options. */
+    bool has_resource;          /* As a word. */
+    bool is_json;               /* --json was read. */
+    const char *user, *password_file;
+    const char *tls[TLS_FILES];         /* --tls-ca, --tls-cert, --tls-key */
+    char *lists[READING_LISTS_MAX];     /* Of nodes. */
+    unsigned list_count;
 };
 
-enum {
-    LEADER_NAME_MAX = 200,          /* Bytes. */
-    NODES_TEXT_MAX = 16 * 1024,     /* 15 nodes with the longest names, users and passwords. */
-    RESOURCES_TEXT_MAX = REDLOCK_RESOURCE_MAX + 2 * REDLOCK_SET_MAX + 1,
-    DEFAULT_TTL_MS = 10000,         /* A third of the default guard: a command that dies blocks the others for 10 s. */
-    DEFAULT_LEAD_TTL_MS = 15000,    /* A leader that dies is missed for so long. */
-    DEFAULT_GRACE_MS = 2000,        /* Or a quarter of the TTL, if that is less. */
-    GRACE_PART = 2                  /* The grace is at most half of the TTL: the other half is for extending. */
-};
+/* ---- The command ---- */
 
-enum command {
-    COMMAND_RUN, COMMAND_ACQUIRE, COMMAND_EXTEND, COMMAND_RELEASE, COMMAND_KEEP, COMMAND_STATUS, COMMAND_LEAD, COMMAND_LEADER,
-    COMMAND_BREAK,      /* From here on of redlock-admin. */
-    COMMAND_DOCTOR, COMMAND_PING,
-    COMMAND_SCAN,
-    COMMAND_HELD,       /* status, where no resource is named. */
-    COMMAND_EXPORTER,
-    COMMAND_WATCH,
-    COMMAND_NONE
-};
+/* Begins, and finds the command in argv. COMMAND_NONE: the program has none of the name that *word is set to then; another one may
+ * have it. Help, --help and --version end the program. settings: unused memory. */
+enum command reading_begin(struct reading *r, const struct program *program, struct settings *settings, int argc, char **argv,
+                           const char **word);
 
-enum log_form { LOG_NOWHERE, LOG_TEXT, LOG_JSON, LOG_SYSLOG };
+/* Says that the word is no command, and which may be meant. others: words of another program, and NULL at the end; NULL: none. */
+_Noreturn void reading_refuse_command(const struct program *program, const char *word, const char *const *others);
 
-/* Where an entry of the list of nodes stands. */
-struct node_origin {
-    const char *file;       /* In argv or the environment; NULL: in no file. */
-    unsigned line;
-};
+/* Turns to the command's own line. settings have the command and the library's defaults by then, and are zero otherwise. runs: the
+ * command runs a program of the user's, whose words follow. */
+void reading_begin_command(struct reading *r, enum command command, bool runs);
 
-struct meter_feature;
+/* ---- Its words ---- */
 
-struct settings {
-    enum command command;
-    struct redlock_options options;     /* For redlock_open; user and password included. */
-    uint32_t ttl_ms;
-    uint32_t wait_ms;                   /* REDLOCK_FOREVER */
-    uint32_t grace_ms;
-    uint32_t max_hold_ms;               /* 0: no limit. */
-    uint32_t hold_at_least_ms;          /* 0: the lock is released when the command has ended. */
-    uint32_t once_per_ms;               /* 0: as often as it is called. */
-    uint32_t max_extensions;            /* UINT32_MAX: no limit. */
-    bool runs;                          /* A program of the user's while the lock is held. */
-    bool quiet, verbose, json;
-    bool waits_through_errors;
-    uint8_t busy_exit;
-    bool retry_until_done, once_anyway; /* Of --once-per. */
-    bool once;                          /* lead: ends with the first loss. */
-    bool shared;                        /* All resources are. */
-    bool is_shared[REDLOCK_SET_MAX];    /* This one is. */
-    uint8_t permits;                    /* run, acquire: one of so many; status: so many are looked at. 0: none, a lock. */
-    bool fair;                          /* In strict order. */
-    bool redisson;                      /* The lock is one that Java services share. */
-    bool ticket;                        /* status: that a node gives none is worth telling. */
-    enum trace_mode trace;
-    enum log_form log;
-    const char *log_file;               /* Of syslog its socket. NULL: stderr, and of syslog /dev/log. */
-    const struct meter_feature *meter;  /* NULL: none was asked for. */
-    bool has_metrics_label;
-    int pid;                            /* keep: of the process while which the lock is extended. */
-    unsigned name_count, node_count;
-    const char *names[REDLOCK_SET_MAX]; /* Of the resources, in argv. */
-    const char *resource;               /* All of them, for messages. */
-    char *token;                        /* Points into argv. */
-    uint32_t count, interval_ms;        /* ping: so many times, so often; exporter: so often. */
-    const char *file, *listen, *cluster;    /* exporter: in argv; NULL: none. */
-    uint32_t scan_interval_ms;          /* 0: it does not scan. */
-    bool quick, tries;                  /* doctor: looks at no clock twice; tries a lock. */
-    const char *state_file, *prefix, *check_user, *kind;    /* doctor: in argv. NULL: none was given. */
-    bool waits_for_loss;                /* break: until the holder has let its TTL pass. */
-    const char *pattern;                /* scan: of names; NULL: all. */
-    uint32_t rate, apart_ms;            /* scan: keys a second; between two looks. */
-    bool fix, no_ttl, yes, only_counts, only_held;  /* scan */
-    const char *as;                     /* lead: the leader's name, in argv or in default_name. The holder's is in options. */
-    char default_name[REDLOCK_HOLDER_MAX + 1], default_holder[REDLOCK_HOLDER_MAX + 1];
-    char **program;                     /* Of run, NULL-terminated: points into argv. */
-    char resources[RESOURCES_TEXT_MAX]; /* "a, b": cut to this size. */
-    char slot_name[REDLOCK_RESOURCE_MAX + 4];   /* "a:3": of the permit that a token is of, and then names[0]. */
-    char user[REDLOCK_LOGIN_MAX + 1];
-    char password[REDLOCK_LOGIN_MAX + 1];
-    struct node_origin origins[REDLOCK_NODES_MAX + 1];  /* Of the nodes, of which there are node_count; of more the first. */
-    struct settings *given;             /* lead: a copy, for the next lead. NULL: there is none. */
-    char nodes[NODES_TEXT_MAX];         /* Separated by commas. May contain passwords: wiped when the client is open. */
-};
+/* Reads on until an option of the program's own and returns its letter; its argument is in the reading. 0: an operand follows, or
+ * nothing. */
+int reading_option(struct reading *r);
 
-/* "run", "acquire", ... */
-const char *command_name(enum command command);
+/* Reads a RESOURCE. */
+void reading_resource(struct reading *r);
 
-/* Finds the command in argv, and brings it to the front: options that stand before it stand behind it then. Returns only with a
- * command; help, --help and --version before one end the program as well. settings: unused memory. */
-enum command command_read(struct settings *settings, int argc, char **argv);
+/* Is there a word left? */
+bool reading_has_more(const struct reading *r);
 
-/* Reads argv (of which argv[0] is the command's name) and the environment. Passwords are overwritten in both, and taken
- * out of the environment. Returns only when all is well; --help and --version end the program as well. */
-void settings_read(struct settings *settings, enum command command, int argc, char **argv);
+/* Says that a word is left, if one is. */
+void reading_end(const struct reading *r);
 
-/* Says what is wrong and where help is, or with --json what is wrong in JSON; ends the program with EXIT_TROUBLE. settings NULL: of
- * the program as a whole. */
-_Noreturn void refuse(const struct settings *settings, const char *format, ...)
-#ifdef __GNUC__
-    __attribute__((format(printf, 2, 3)))
-#endif
-    ;
+/* All words have been read: reads nodes, password and user, and settles what follows from them. */
+void reading_settle(struct reading *r);
+
+/* ---- Values ---- */
+
+/* The argument of the option that was read; or says what is wrong with it. */
+uint32_t reading_duration(const struct reading *r, const char *option, uint32_t ms_min);
+uint32_t reading_number(const struct reading *r, const char *option);
+uint32_t reading_skew(const struct reading *r);
+uint32_t reading_drift(const struct reading *r);
+const char *reading_name(const struct reading *r, const char *option, size_t size_max);
+const char *reading_file(const struct reading *r, const char *option);      /* That will be replaced. */
+
+/* A name is shown as it is, on one line, and in quotes. */
+bool is_of_name(char c);
+
+/* At most ms_max; too_long: how it is said of a longer one. */
+uint32_t reading_limited(const struct reading *r, const char *option, uint32_t ms_max, const char *too_long);
 
 #endif

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "outbox.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -34,6 +35,7 @@ bool outbox_open(int *reader)
 {
     int ends[2];
 
+    assert(outbox.fd == 0);
     outbox.page = fmemopen(outbox.piece.text, sizeof outbox.piece.text, "w");
     if (!outbox.page || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) != 0) return false;
     *reader = ends[0];
@@ -43,6 +45,7 @@ bool outbox_open(int *reader)
 
 void outbox_leave(void)
 {
+    assert(outbox.fd > 0);
     (void)close(outbox.fd);
     outbox.fd = 0;
 }
@@ -59,6 +62,7 @@ bool outbox_put(enum outlet outlet, const void *bytes, size_t size, uint32_t mar
 {
     ssize_t sent;
 
+    assert(outlet < OUTLET_COUNT && size <= OUTBOX_PIECE_MAX);
     if (outbox.fd == 0) return fwrite(bytes, 1, size, stderr) == size;
     outbox.piece.head = (struct outbox_head){ .outlet = outlet, .dropped = outbox.dropped[outlet], .mark = mark };
     memmove(outbox.piece.text, bytes, size);
@@ -73,6 +77,7 @@ bool outbox_send(enum outlet outlet, uint32_t mark)
 {
     long size;
 
+    assert(outlet < OUTLET_COUNT);
     if (outbox.fd == 0) return true;
     (void)fflush(outbox.page);
     size = ftell(outbox.page);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "process.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,6 +14,7 @@ enum { LOOK_US = 200 * 1000 };
 
 void process_open(struct process *process, pid_t pid)
 {
+    assert(pid > 0);
     *process = (struct process){ .pid = pid, .fd = -1 };
 #ifdef SYS_pidfd_open
     process->fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -24,6 +26,7 @@ bool process_lives(struct process *process)
 {
     struct pollfd fd = { .fd = process->fd, .events = POLLIN };
 
+    assert(process->pid > 0);
     if (process->has_ended) return false;
     if (process->fd >= 0) process->has_ended = poll(&fd, 1, 0) > 0;
     else                  process->has_ended = kill(process->pid, 0) != 0 && errno == ESRCH;

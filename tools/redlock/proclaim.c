@@ -1,15 +1,18 @@
 #include "proclaim.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "command_scripts.h"
+#include "print.h"
 
 static const char proclaim_script[] = PROCLAIM_SCRIPT, resign_script[] = RESIGN_SCRIPT;
 
 static void say_script(struct ask_all *all, const char *script, const struct proclamation *p, const struct settings *settings)
 {
+    assert(settings->name_count == 1);
     ask_all_argument(all, "EVAL");
     ask_all_argument(all, script);
     ask_all_argument(all, "1");
@@ -17,17 +20,18 @@ static void say_script(struct ask_all *all, const char *script, const struct pro
     ask_all_argument(all, p->value);
 }
 
-void proclaim_begin(struct proclamation *p, struct session *session)
+void proclaim_begin(struct proclamation *p, struct session *session, const char *as)
 {
     const struct settings *settings = session->settings;
 
+    assert(as && redlock_ticket(&session->lock) > 0);
     memset(p, 0, sizeof *p);
     redlock_value(redlock_engine(&session->client), &session->lock, p->value);
-    (void)snprintf(p->epoch, sizeof p->epoch, "%" PRIu64, redlock_ticket(&session->lock));
-    (void)snprintf(p->ttl, sizeof p->ttl, "%" PRIu32, settings->ttl_ms);
+    (void)print_text(p->epoch, sizeof p->epoch, "%" PRIu64, redlock_ticket(&session->lock));
+    (void)print_text(p->ttl, sizeof p->ttl, "%" PRIu32, settings->ttl_ms);
     say_script(&p->proclaim, proclaim_script, p, settings);
     ask_all_argument(&p->proclaim, p->epoch);
-    ask_all_argument(&p->proclaim, settings->as);
+    ask_all_argument(&p->proclaim, as);
     ask_all_argument(&p->proclaim, p->ttl);
     say_script(&p->resign, resign_script, p, settings);
     ask_all_begin(&p->proclaim, session);

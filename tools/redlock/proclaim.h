@@ -10,7 +10,7 @@ struct proclamation {
 };
 
 /* Makes the proclamation of the lock that is held, with its token and its ticket, and sends it. The texts of the settings stay. */
-void proclaim_begin(struct proclamation *p, struct session *session);
+void proclaim_begin(struct proclamation *p, struct session *session, const char *as);
 
 /* Sends it again to each node that has answered the last one. */
 void proclaim_again(struct proclamation *p, struct session *session);

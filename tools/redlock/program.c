@@ -1,5 +1,7 @@
-/* What redlock, of the programs that share options.c, can be told to do: its commands, their options, and their words. */
 #define _GNU_SOURCE
+#include "program.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,14 +10,12 @@
 #include <unistd.h>
 
 #include "meter.h"
-#include "near.h"
 #include "numbers.h"
-#include "reading.h"
+#include "options.h"
+#include "print.h"
 #include "text.h"
 
-const char program_name[] = "redlock";
-
-const char program_help[] =
+static const char help[] =
     "Usage: redlock COMMAND [OPTION]... RESOURCE ...\n"
     "A lock on independent Redis or Valkey servers, by the Redlock algorithm.\n\n"
     "  run RESOURCE -- COMMAND [ARG]...   run a command while the lock is held\n"
@@ -37,9 +37,7 @@ const char program_help[] =
     "  redlock run -n host1,host2,host3 backup -- ./backup.sh\n\n"
     "'redlock COMMAND --help' shows the options; 'man redlock' tells all.\n";
 
-const enum command program_first = COMMAND_RUN;
-
-const struct command_row command_rows[] = {
+static const struct command_row command_rows[] = {
     {
         "run",
         "redlock run [OPTION]... RESOURCE [--] COMMAND [ARG]...\n"
@@ -134,7 +132,7 @@ enum {
     IN_LOGGED = IN_LOCK & ~IN_EXTEND                /* Those by which a lock becomes another's. */
 };
 
-const struct option_row option_rows[] = {
+static const struct option_row option_rows[] = {
     OPTION_ROW_NODE(IN_ALL),
     { "resource", 'r', IN_ALL & ~(IN_STATUS | IN_LEAD | IN_LEADER), "RESOURCE",
       "instead of the word; repeated, up to 16 times: to be\nlocked all together or not at all" },
@@ -202,7 +200,23 @@ const struct option_row option_rows[] = {
     OPTION_ROWS_AT_THE_END(IN_ALL)
 };
 
+static const short often[] = {
+    'n', 'r', OPTION_SHARED, 'w', 't', 'E', OPTION_ONCE_PER, OPTION_PID, OPTION_AS, OPTION_PASSWORD_FILE, OPTION_LOG, OPTION_JSON,
+    'v', 'h', 0
+};
+
+static const struct program redlock = {
+    .name = "redlock", .help = help, .first = COMMAND_RUN, .commands = command_rows, .options = option_rows, .often = often
+};
+
 enum { HOST_MAX = 256 };
+
+/* What is being read, besides the settings. */
+struct words {
+    struct reading r;
+    struct holding *holding;
+    bool has_grace, no_holder, has_metrics_label;
+};
 
 /* ---- Values ---- */
 
@@ -218,12 +232,14 @@ static int read_pid(const struct reading *r)
 {
     uint32_t number = reading_number(r, "pid");
 
+    assert(r->argument);
     if (number == 0) refuse(r->settings, "--pid: 0 is no process");
     return (int)number;
 }
 
 static uint32_t read_wait(const struct reading *r)
 {
+    assert(r->argument);
     return strcmp(r->argument, "forever") == 0 ? REDLOCK_FOREVER : reading_duration(r, "wait", 0);
 }
 
@@ -231,6 +247,7 @@ static uint8_t read_permits(const struct reading *r)
 {
     uint32_t number = 0;
 
+    assert(r->argument);
     if (count_read(r->argument, REDLOCK_PERMITS_MAX, &number) != NUMBER_OK || number == 0)
         refuse(r->settings, "--permits: '%s' is no number of permits: 1 to %d", r->argument, REDLOCK_PERMITS_MAX);
     return (uint8_t)number;
@@ -240,6 +257,7 @@ static enum log_form read_log(const struct reading *r)
 {
     static const char *const forms[] = { "text", "json", "syslog" };     /* As in enum log_form, from LOG_TEXT on. */
 
+    assert(r->argument);
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         if (strcmp(r->argument, forms[i]) == 0) return LOG_TEXT + (enum log_form)i;
     refuse(r->settings, "--log: '%s' is none of text, json, syslog", r->argument);
@@ -249,7 +267,7 @@ static void add_metrics_label(const struct reading *r)
 {
     char *value = strchr(r->argument, '=');
 
-    r->settings->has_metrics_label = true;
+    assert(r->argument);
     if (!value) refuse(r->settings, "--metrics-label: '%s' is not NAME=VALUE", r->argument);
     if (!text_is_plain(value)) refuse(r->settings, "--metrics-label: a value is UTF-8 without control characters");
     *value++ = '\0';
@@ -263,13 +281,14 @@ static void add_resource(const struct reading *r, bool is_shared)
     const char *option = is_shared ? "shared-resource" : "resource";
     struct settings *settings = r->settings;
 
+    assert(settings->name_count <= REDLOCK_SET_MAX);
     if (r->has_resource) refuse(settings, "--%s: name all resources by it, or the only one by a word", option);
     if (settings->name_count == REDLOCK_SET_MAX)
         refuse(settings, "--%s: '%s' is one too many: at most %d", option, r->argument, REDLOCK_SET_MAX);
     for (unsigned i = 0; i < settings->name_count; i++)
         if (strcmp(settings->names[i], r->argument) == 0) refuse(settings, "--%s: '%s' is named twice", option, r->argument);
     settings->is_shared[settings->name_count] = is_shared;
-    settings->names[settings->name_count++] = r->argument;
+    settings_add_name(settings, r->argument);
 }
 
 static void apply_limits(const struct reading *r, int letter)
@@ -285,8 +304,31 @@ static void apply_limits(const struct reading *r, int letter)
     }
 }
 
-void program_apply(struct reading *r, int letter)
+/* How the lock is held: of run, lead and keep. */
+static void apply_holding(struct words *w, int letter)
 {
+    const struct reading *r = &w->r;
+    struct holding *holding = w->holding;
+
+    switch (letter) {
+    case OPTION_GRACE:          holding->grace_ms = reading_duration(r, "grace", 0); w->has_grace = true; break;
+    case OPTION_MAX_HOLD:       holding->max_hold_ms = reading_duration(r, "max-hold", 1); break;
+    case OPTION_MAX_EXTENSIONS: holding->max_extensions = reading_number(r, "max-extensions"); break;
+    case OPTION_PID:            holding->pid = read_pid(r); break;
+    case OPTION_HOLD_AT_LEAST:  holding->hold_at_least_ms = reading_duration(r, "hold-at-least", 1); break;
+    case OPTION_RETRY_UNTIL_DONE: holding->retry_until_done = true; break;
+    case OPTION_ONCE_ANYWAY:    holding->once_anyway = true; break;
+    case OPTION_AS:             holding->as = reading_name(r, "as", LEADER_NAME_MAX); break;
+    case OPTION_ONCE:           holding->once = true; break;
+    case OPTION_NO_HOLDER:      w->no_holder = true; break;
+    case OPTION_METRICS_LABEL:  add_metrics_label(r); w->has_metrics_label = true; break;
+    default:                    apply_limits(r, letter); break;
+    }
+}
+
+static void apply(struct words *w, int letter)
+{
+    struct reading *r = &w->r;
     struct settings *settings = r->settings;
 
     switch (letter) {
@@ -298,32 +340,28 @@ void program_apply(struct reading *r, int letter)
     case OPTION_REDISSON:      settings->redisson = true; break;
     case 'w':                  settings->wait_ms = read_wait(r); break;
     case 't':                  settings->ttl_ms = reading_duration(r, "ttl", 1); break;
-    case OPTION_GRACE:         settings->grace_ms = reading_duration(r, "grace", 0); r->has_grace = true; break;
-    case OPTION_MAX_HOLD:      settings->max_hold_ms = reading_duration(r, "max-hold", 1); break;
-    case OPTION_MAX_EXTENSIONS: settings->max_extensions = reading_number(r, "max-extensions"); break;
-    case OPTION_PID:           settings->pid = read_pid(r); break;
-    case OPTION_HOLD_AT_LEAST: settings->hold_at_least_ms = reading_duration(r, "hold-at-least", 1); break;
     case OPTION_ONCE_PER:      settings->once_per_ms = read_period(r); break;
-    case OPTION_RETRY_UNTIL_DONE: settings->retry_until_done = true; break;
-    case OPTION_ONCE_ANYWAY:   settings->once_anyway = true; break;
     case OPTION_WAIT_THROUGH_ERRORS: settings->waits_through_errors = true; break;
-    case OPTION_AS:            settings->as = reading_name(r, "as", LEADER_NAME_MAX); break;
-    case OPTION_LOG:           settings->log = read_log(r); break;
-    case OPTION_LOG_FILE:      settings->log_file = r->argument; break;
+    case OPTION_LOG:           settings->output.log = read_log(r); break;
+    case OPTION_LOG_FILE:      settings->output.log_file = r->argument; break;
     case OPTION_HOLDER:        settings->options.holder = reading_name(r, "holder", REDLOCK_HOLDER_MAX); break;
-    case OPTION_NO_HOLDER:     r->no_holder = true; break;
-    case OPTION_ONCE:          settings->once = true; break;
     case OPTION_METRICS:       settings->meter = meter_to(reading_file(r, "metrics")); break;
-    case OPTION_METRICS_LABEL: add_metrics_label(r); break;
-    case 'q':                  settings->quiet = true; break;
-    default:                   apply_limits(r, letter); break;
+    case 'q':                  settings->output.quiet = true; break;
+    default:                   apply_holding(w, letter); break;
     }
 }
 
 /* ---- Words ---- */
 
+static void read_options(struct words *w)
+{
+    int letter;
+
+    while ((letter = reading_option(&w->r)) != 0) apply(w, letter);
+}
+
 /* Those of redlock-admin: beside this program, or in PATH. */
-static const char *const admin_words[] = { "break", "doctor", "ping", "scan", "exporter", "watch" };
+static const char *const admin_words[] = { "break", "doctor", "ping", "scan", "exporter", "watch", NULL };
 
 _Noreturn static void run_admin(char **argv, const char *word)
 {
@@ -331,6 +369,7 @@ _Noreturn static void run_admin(char **argv, const char *word)
     char path[PATH_MAX];
     ssize_t size = readlink("/proc/self/exe", path, sizeof path - sizeof end);
 
+    assert(word[0] != '\0');
     if (size > 0) {
         memcpy(path + size, end, sizeof end);
         (void)execv(path, argv);
@@ -340,12 +379,12 @@ _Noreturn static void run_admin(char **argv, const char *word)
            strerror(errno));
 }
 
-void program_try_others(char **argv, const char *word, struct near *near)
+static bool is_of_admin(const char *word)
 {
-    for (size_t i = 0; i < sizeof admin_words / sizeof admin_words[0]; i++) {
-        if (strcmp(word, admin_words[i]) == 0) run_admin(argv, word);
-        near_try(near, admin_words[i]);
-    }
+    const char *const *known = admin_words;
+
+    while (*known && strcmp(word, *known) != 0) known++;
+    return *known != NULL;
 }
 
 /* "s": the lock is shared; "f": fair; "j": with Java; "3": it is the third permit, which on the nodes is the lock "RESOURCE:3".
@@ -354,6 +393,7 @@ static bool read_kind(struct settings *settings, const char *kind)
 {
     uint32_t slot = 0;
 
+    assert(settings->name_count > 0);
     if (strcmp(kind, "s") == 0) {
         settings->shared = true;
         return true;
@@ -369,7 +409,7 @@ static bool read_kind(struct settings *settings, const char *kind)
     if (count_read(kind, REDLOCK_PERMITS_MAX, &slot) != NUMBER_OK || slot == 0) return false;
     if (settings->name_count > 1 || settings->shared || settings->is_shared[0])
         refuse(settings, "the TOKEN is that of a permit, of one RESOURCE that is not shared");
-    (void)snprintf(settings->slot_name, sizeof settings->slot_name, "%s:%u", settings->names[0], (unsigned)slot);
+    (void)print_text(settings->slot_name, sizeof settings->slot_name, "%s:%u", settings->names[0], (unsigned)slot);
     settings->names[0] = settings->slot_name;
     return true;
 }
@@ -395,38 +435,49 @@ static bool takes_token(enum command command)
     return command == COMMAND_EXTEND || command == COMMAND_RELEASE || command == COMMAND_KEEP;
 }
 
-void program_read_words(struct reading *r)
+static void read_token_word(struct words *w)
 {
+    struct reading *r = &w->r;
+
+    if (!reading_has_more(r)) refuse(r->settings, "the TOKEN is missing that 'redlock acquire' printed");
+    r->settings->token = read_token(r->settings, r->argv[r->next++]);
+    read_options(w);
+}
+
+static void read_words(struct words *w)
+{
+    struct reading *r = &w->r;
     struct settings *settings = r->settings;
 
-    reading_options(r);
+    assert(w->holding);
+    read_options(w);
     if (settings->command == COMMAND_STATUS && settings->name_count == 0 && !reading_has_more(r)) run_admin(r->argv - 1, "status");
-    if (settings->name_count == 0) reading_resource(r);
-    if (settings->runs) {
+    if (settings->name_count == 0) {
+        reading_resource(r);
+        read_options(w);
+    }
+    if (settings->output.runs) {
         if (!reading_has_more(r)) refuse(settings, "a COMMAND to run is missing behind the RESOURCE");
-        settings->program = r->argv + r->next;
+        w->holding->program = r->argv + r->next;
         return;
     }
-    if (takes_token(settings->command)) {
-        if (!reading_has_more(r)) refuse(settings, "the TOKEN is missing that 'redlock acquire' printed");
-        settings->token = read_token(settings, r->argv[r->next++]);
-        reading_options(r);
-    }
+    if (takes_token(settings->command)) read_token_word(w);
     reading_end(r);
-    if (settings->command == COMMAND_KEEP && settings->pid == 0) refuse(settings, "--pid is missing: while which process?");
+    if (settings->command == COMMAND_KEEP && w->holding->pid == 0) refuse(settings, "--pid is missing: while which process?");
 }
 
 /* ---- All of it ---- */
 
-void program_set_defaults(struct settings *settings)
+static void set_defaults(struct settings *settings, struct holding *holding)
 {
     enum command command = settings->command;
+    bool runs = settings->output.runs;
 
-    settings->runs = command == COMMAND_RUN || command == COMMAND_LEAD;
+    *holding = (struct holding){ .max_extensions = UINT32_MAX };
+    settings->output.has_no_ticket_option = command == COMMAND_LEAD;
     settings->ttl_ms = command == COMMAND_LEAD ? DEFAULT_LEAD_TTL_MS : DEFAULT_TTL_MS;
-    settings->max_extensions = UINT32_MAX;
-    settings->wait_ms = settings->runs ? REDLOCK_FOREVER : 0;
-    settings->ticket = settings->runs || command == COMMAND_ACQUIRE || command == COMMAND_STATUS;
+    settings->wait_ms = runs ? REDLOCK_FOREVER : 0;
+    settings->ticket = runs || command == COMMAND_ACQUIRE || command == COMMAND_STATUS;
 }
 
 /* Nodes must remember a ticket for longer than its lock may be anywhere. */
@@ -435,38 +486,39 @@ static void set_ticket_life(struct settings *settings)
     struct redlock_config *engine = &settings->options.engine;
     uint64_t ms = (uint64_t)settings->ttl_ms + engine->guard_ms + 2 * (uint64_t)engine->ticket_skew_ms;
 
+    assert(settings->ttl_ms > 0);
     if (ms > engine->ticket_life_ms) engine->ticket_life_ms = ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
 }
 
-static void set_grace(struct settings *settings, bool was_given)
+static void set_grace(const struct settings *settings, struct holding *holding, bool was_given)
 {
     uint64_t drift_ms = (uint64_t)settings->ttl_ms * settings->options.engine.drift_ppm / 1000000;
     uint32_t valid_ms = settings->ttl_ms - (uint32_t)drift_ms, quarter = valid_ms / 4;
 
-    if (!was_given) settings->grace_ms = quarter < DEFAULT_GRACE_MS ? quarter : DEFAULT_GRACE_MS;
-    if (settings->grace_ms > valid_ms / GRACE_PART)
+    if (!was_given) holding->grace_ms = quarter < DEFAULT_GRACE_MS ? quarter : DEFAULT_GRACE_MS;
+    if (holding->grace_ms > valid_ms / GRACE_PART)
         refuse(settings,
                "--grace: %u ms is more than half of the TTL (%u ms, after the drift), which leaves no time to extend the lock: "
-               "make --grace shorter or --ttl longer", settings->grace_ms, valid_ms);
+               "make --grace shorter or --ttl longer", holding->grace_ms, valid_ms);
 }
 
 /* S11: what is left of it may be all of it, and goes out as a TTL. */
-static void check_hold(const struct settings *settings)
+static void check_hold(const struct settings *settings, const struct holding *holding)
 {
     uint32_t guard_ms = settings->options.engine.guard_ms;
 
-    if (guard_ms > 0 && settings->hold_at_least_ms > guard_ms)
+    if (guard_ms > 0 && holding->hold_at_least_ms > guard_ms)
         refuse(settings,
                "--hold-at-least: %u ms is more than the guard (%u ms), which every holder on these nodes must share: raise --guard",
-               settings->hold_at_least_ms, guard_ms);
+               holding->hold_at_least_ms, guard_ms);
 }
 
 /* Whoever waits for longer than the period is late for it. */
-static void set_period(struct settings *settings)
+static void set_period(struct settings *settings, const struct holding *holding)
 {
     if (settings->once_per_ms == 0) {
-        if (settings->retry_until_done) refuse(settings, "--retry-until-done: of which period? --once-per is missing");
-        if (settings->once_anyway)      refuse(settings, "--once-anyway: of which period? --once-per is missing");
+        if (holding->retry_until_done) refuse(settings, "--retry-until-done: of which period? --once-per is missing");
+        if (holding->once_anyway)      refuse(settings, "--once-anyway: of which period? --once-per is missing");
         return;
     }
     if (settings->name_count > 1) refuse(settings, "--once-per: the mark of a period is one RESOURCE's: name one");
@@ -482,30 +534,31 @@ static void mend_name(char *name)
 }
 
 /* What people call this program: "user@host:pid". */
-static void set_name(struct settings *settings)
+static void set_name(struct holding *holding)
 {
     char host[HOST_MAX] = "";
     const char *user = getenv("LOGNAME");
 
     if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
-    (void)snprintf(settings->default_name, sizeof settings->default_name, "%.20s%s%.20s:%ld", user ? user : "",
-                   user && user[0] != '\0' ? "@" : "", host, (long)getpid());
-    mend_name(settings->default_name);
-    if (!settings->as) settings->as = settings->default_name;
+    (void)print_text(holding->default_name, sizeof holding->default_name, "%.20s%s%.20s:%ld", user ? user : "",
+                     user && user[0] != '\0' ? "@" : "", host, (long)getpid());
+    mend_name(holding->default_name);
+    if (!holding->as) holding->as = holding->default_name;
 }
 
 /* "user@host:pid command", cut to what there is room for. */
-static void set_holder(struct settings *settings, bool is_told)
+static void set_holder(struct settings *settings, struct holding *holding, bool is_told)
 {
-    const char *slash = strrchr(settings->program[0], '/'), *program = slash ? slash + 1 : settings->program[0];
-    char *to = settings->default_holder, *end = to + sizeof settings->default_holder - 1;
+    const char *slash = strrchr(holding->program[0], '/'), *program = slash ? slash + 1 : holding->program[0];
+    char *to = holding->default_holder, *end = to + sizeof holding->default_holder - 1;
 
-    for (const char *from = settings->default_name; *from && to < end; from++) *to++ = *from;
+    assert(holding->program && holding->program[0]);
+    for (const char *from = holding->default_name; *from && to < end; from++) *to++ = *from;
     if (to < end) *to++ = ' ';
     while (*program && to < end) *to++ = *program++;
     *to = '\0';
-    mend_name(settings->default_holder);
-    if (is_told && !settings->options.holder) settings->options.holder = settings->default_holder;
+    mend_name(holding->default_holder);
+    if (is_told && !settings->options.holder) settings->options.holder = holding->default_holder;
     if (!is_told) settings->options.holder = NULL;
 }
 
@@ -514,6 +567,7 @@ static void set_kinds(struct settings *settings)
 {
     bool is_any_shared = false;
 
+    assert(settings->name_count > 0);
     for (unsigned i = 0; i < settings->name_count; i++) is_any_shared |= settings->is_shared[i] |= settings->shared;
     if (settings->fair && (is_any_shared || settings->permits > 0 || settings->redisson || settings->name_count > 1))
         refuse(settings, "--fair: strict order is of one RESOURCE, which is not shared, has no permits and is not Redisson's");
@@ -523,9 +577,9 @@ static void set_kinds(struct settings *settings)
 }
 
 /* S26. What runs by default tells who it is and has a ticket, and does without both here. */
-static void set_redisson(struct reading *r)
+static void set_redisson(struct words *w)
 {
-    struct settings *settings = r->settings;
+    struct settings *settings = w->r.settings;
     bool is_one = settings->name_count == 1 && settings->permits == 0 && !settings->is_shared[0];
 
     if (!settings->redisson) return;
@@ -537,25 +591,49 @@ static void set_redisson(struct reading *r)
         refuse(settings, "--holder: a lock with Java has no room for it: who holds it is a UUID and a number");
     settings->options.holder = NULL;
     settings->ticket = false;
-    r->no_holder = true;
+    w->no_holder = true;
 }
 
-void program_settle(struct reading *r)
+static void set_output(struct settings *settings)
 {
-    struct settings *settings = r->settings;
+    struct output *output = &settings->output;
 
-    if (settings->log_file && !settings->log)             settings->log = LOG_TEXT;
-    if (!settings->log_file && settings->log == LOG_SYSLOG) settings->log_file = "/dev/log";
+    if (output->log_file && !output->log)               output->log = LOG_TEXT;
+    if (!output->log_file && output->log == LOG_SYSLOG) output->log_file = "/dev/log";
+    output->holder = settings->options.holder;
+}
+
+static void settle(struct words *w)
+{
+    struct settings *settings = w->r.settings;
+    struct holding *holding = w->holding;
+
     set_kinds(settings);
-    set_redisson(r);
+    set_redisson(w);
     set_ticket_life(settings);
-    if (settings->runs) {
-        set_name(settings);
-        set_holder(settings, !r->no_holder);
-        set_grace(settings, r->has_grace);
+    if (settings->output.runs) {
+        set_name(holding);
+        set_holder(settings, holding, !w->no_holder);
+        set_grace(settings, holding, w->has_grace);
     }
-    check_hold(settings);
-    set_period(settings);
-    if (settings->meter) meter_set_default_label(settings->resource);
-    else if (settings->has_metrics_label) refuse(settings, "--metrics-label: of which metrics? --metrics is missing");
+    check_hold(settings, holding);
+    set_period(settings, holding);
+    set_output(settings);
+    if (settings->meter) meter_set_default_label(settings->output.resource);
+    else if (w->has_metrics_label) refuse(settings, "--metrics-label: of which metrics? --metrics is missing");
+}
+
+void program_read(struct settings *settings, struct holding *holding, int argc, char **argv)
+{
+    struct words w = { .holding = holding };
+    const char *word;
+    enum command command = reading_begin(&w.r, &redlock, settings, argc, argv, &word);
+
+    if (command == COMMAND_NONE && is_of_admin(word)) run_admin(argv, word);
+    if (command == COMMAND_NONE) reading_refuse_command(&redlock, word, admin_words);
+    reading_begin_command(&w.r, command, command == COMMAND_RUN || command == COMMAND_LEAD);
+    set_defaults(settings, holding);
+    read_words(&w);
+    reading_settle(&w.r);
+    settle(&w);
 }

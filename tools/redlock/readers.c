@@ -7,6 +7,7 @@
 
 #include "ask_all.h"
 #include "command_scripts.h"
+#include "print.h"
 
 enum { CANDIDATES_MAX = 4 * READERS_SHOWN_MAX };      /* Of nodes that were told of different ones. */
 
@@ -36,7 +37,7 @@ static struct reader *find(struct told *told, const char *value)
         if (strcmp(reader->value, value) == 0) return reader;
     if (told->count == CANDIDATES_MAX) return NULL;
     told->count++;
-    (void)snprintf(reader->value, sizeof reader->value, "%s", value);
+    (void)print_text(reader->value, sizeof reader->value, "%s", value);
     return reader;
 }
 
@@ -78,7 +79,7 @@ static void hear_node(struct readers *readers, struct told *told, struct redlock
         if (item.depth == 0) continue;
         if (item.type == REDLOCK_ITEM_BULK && at >= 2) {
             if (item.first) size = 0;
-            size += (size_t)snprintf(value + size, sizeof value - size, "%.*s", (int)item.size, (const char *)item.bytes);
+            size += (size_t)print_text(value + size, sizeof value - size, "%.*s", (int)item.size, (const char *)item.bytes);
             if (size >= sizeof value) size = sizeof value - 1;
         }
         if (at == 0) told->is_cut |= item.integer > READERS_SHOWN_MAX;
@@ -113,9 +114,9 @@ void readers_look(struct readers *readers, struct session *session, const char *
     *readers = (struct readers){ .count = 0 };
     told = (struct told){ .count = 0 };
     all = (struct ask_all){ .argument_count = 0 };
-    (void)snprintf(members, sizeof members, "%s%s", resource, REDLOCK_READERS_SUFFIX);
-    (void)snprintf(writer, sizeof writer, "%s%s", resource, REDLOCK_WRITER_SUFFIX);
-    (void)snprintf(most, sizeof most, "%d", READERS_SHOWN_MAX);
+    (void)print_text(members, sizeof members, "%s%s", resource, REDLOCK_READERS_SUFFIX);
+    (void)print_text(writer, sizeof writer, "%s%s", resource, REDLOCK_WRITER_SUFFIX);
+    (void)print_text(most, sizeof most, "%d", READERS_SHOWN_MAX);
     ask_all_argument(&all, "EVAL");
     ask_all_argument(&all, script);
     ask_all_argument(&all, "2");

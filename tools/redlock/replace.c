@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "replace.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,6 +10,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "print.h"
 
 enum { PATH_BYTES = PATH_MAX + 32 };
 
@@ -32,8 +35,9 @@ static bool name_beside(char *beside, size_t size, const char *path)
 {
     struct timespec now;
 
+    assert(size > 0);
     (void)clock_gettime(CLOCK_REALTIME, &now);
-    return snprintf(beside, size, "%s.%ld.%ld", path, (long)getpid(), now.tv_nsec) < (int)size;
+    return print_text(beside, size, "%s.%ld.%ld", path, (long)getpid(), now.tv_nsec) < (int)size;
 }
 
 static int replace(const char *path, bool (*write)(void *context, int fd), void *context)
@@ -55,6 +59,7 @@ bool replace_file(const char *path, bool (*write)(void *context, int fd), void *
     void (*was)(int) = signal(SIGXFSZ, SIG_IGN);    /* A limit on the size of files is an error like others. */
     int error = replace(path, write, context);
 
+    assert(path && write);
     (void)signal(SIGXFSZ, was);
     errno = error;
     return !error;

@@ -1,89 +1,22 @@
 #include "report.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "fingerprint.h"
-#include "nodes.h"
 #include "outbox.h"
+#include "print.h"
 #include "rights.h"
 #include "text.h"
 #include "tls.h"
 
-enum {
-    NOTE_MAX = 1024,
-    ROUND_SHORT_US = 20000  /* An extension that began so shortly before the end is no sign that a node hangs. */
-};
-
-static const struct settings *asked;    /* Of the program that runs. NULL: none have been read. */
-
-void report_begin(const struct settings *settings)
-{
-    asked = settings;
-}
-
-bool report_is_json(void)
-{
-    return asked && asked->json;
-}
-
-void say(const char *format, ...)
-{
-    char text[NOTE_MAX];
-    va_list arguments;
-    FILE *file;
-
-    va_start(arguments, format);
-    if (report_is_json()) {
-        (void)vsnprintf(text, sizeof text, format, arguments);
-        file = outbox_compose();
-        report_json_head(file, asked, NULL);
-        (void)fputs("\"note\":", file);
-        json_text(file, text);
-        (void)fputs("}\n", file);
-        (void)outbox_send(OUTLET_STDERR, 0);
-    } else {
-        text_say(format, arguments);
-    }
-    va_end(arguments);
-}
-
-bool report_written(const char *what)
-{
-    errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout)) return true;
-    say("%s could not be written%s%s", what, errno ? ": " : "", errno ? text_system_error(errno) : "");
-    return false;
-}
-
-/* One text and a row of numbers: a switch with a table of pointers is twice as large. */
-const char *status_name(enum redlock_status status)
-{
-#define STATUS_NUMBER(number, name, text) number,
-#define STATUS_NAME(number, name, text) #name "\0"
-    static const uint8_t numbers[] = { REDLOCK_STATUSES(STATUS_NUMBER) };
-    static const char names[] = REDLOCK_STATUSES(STATUS_NAME);
-#undef STATUS_NUMBER
-#undef STATUS_NAME
-    const char *name = names;
-
-    for (size_t i = 0; i < sizeof numbers; i++, name += strlen(name) + 1)
-        if (numbers[i] == (unsigned)status) return name;
-    return "UNKNOWN";
-}
+enum { ROUND_SHORT_US = 20000 };     /* An extension that began so shortly before the end is no sign that a node hangs. */
 
 /* ---- Nodes ---- */
 
-/* A leader has a ticket: --no-ticket is none of its options. */
-static bool needs_ticket(void)
-{
-    return asked->command == COMMAND_LEAD;
-}
-
 /* What can be done against it, or NULL. */
-static const char *trouble_advice(enum redlock_trouble trouble)
+static const char *trouble_advice(const struct output *output, enum redlock_trouble trouble)
 {
     switch (trouble) {
     case REDLOCK_TROUBLE_NONE:
@@ -107,7 +40,7 @@ static const char *trouble_advice(enum redlock_trouble trouble)
     case REDLOCK_TROUBLE_WRONGPASS:    return "check the password and --user";
     case REDLOCK_TROUBLE_NOPERM:       return NULL;     /* See rights.h. */
     case REDLOCK_TROUBLE_AHEAD:
-        return needs_ticket() ? "set the clock that is wrong, by NTP"
+        return output->has_no_ticket_option ? "set the clock that is wrong, by NTP"
                               : "set the clock that is wrong, by NTP; or, if no ticket is needed: --no-ticket";
     case REDLOCK_TROUBLE_LOADING:      return "wait until it has loaded its data";
     case REDLOCK_TROUBLE_OOM:          return "raise its maxmemory; maxmemory-policy must be noeviction";
@@ -124,6 +57,7 @@ static const char *trouble_advice(enum redlock_trouble trouble)
 
 static void say_advice(struct session *session, unsigned k, const char *text, const char *advice)
 {
+    assert(k < redlock_node_count(&session->client));
     say("node %u (%s): %s%s%s%s", k, redlock_node_address(&session->client, k), text, advice ? " (" : "",
         advice ? advice : "", advice ? ")" : "");
 }
@@ -134,20 +68,20 @@ static bool is_for_want_of_files(const char *text)
     return strncmp(text, "too many open files", 19) == 0;
 }
 
-static const char *advice_on(const char *text, enum redlock_trouble trouble)
+static const char *advice_on(const struct session *session, const char *text, enum redlock_trouble trouble)
 {
     const char *advice = tls_advice(text);
 
     if (advice) return advice;
-    if (trouble == REDLOCK_TROUBLE_NOPERM) return rights_advice(asked);
+    if (trouble == REDLOCK_TROUBLE_NOPERM) return rights_advice(session->rights);
     if (text_lacks_command(text)) return "it is disabled or renamed there, or the server lacks it: name servers that have it";
     if (strcmp(text, "connection reset") == 0) return "is the server running there, or does it want TLS: rediss://?";
-    return is_for_want_of_files(text) ? "raise the limit of open files: ulimit -n" : trouble_advice(trouble);
+    return is_for_want_of_files(text) ? "raise the limit of open files: ulimit -n" : trouble_advice(session->output, trouble);
 }
 
 static void say_node(struct session *session, unsigned k, const char *text, enum redlock_trouble trouble)
 {
-    say_advice(session, k, text, advice_on(text, trouble));
+    say_advice(session, k, text, advice_on(session, text, trouble));
 }
 
 /* That a node did not know a script is none: it got the text, or the round was over. */
@@ -160,8 +94,10 @@ static bool report_trouble(struct session *session, unsigned k)
 {
     const struct session_note *note = &session->notes[k];
 
+    assert(k < redlock_node_count(&session->client));
     if (note->is_voting)
-        say_advice(session, k, note->text, needs_ticket() ? trouble_advice(REDLOCK_TROUBLE_RESTARTED)
+        say_advice(session, k, note->text, session->output->has_no_ticket_option
+                   ? trouble_advice(session->output, REDLOCK_TROUBLE_RESTARTED)
                    : "wait; or, if no ticket is needed: --no-ticket; for throw-away servers: --guard 0");
     else if (is_trouble(note))
         say_node(session, k, note->text, note->trouble);
@@ -171,6 +107,7 @@ static bool report_trouble(struct session *session, unsigned k)
 /* A node that would have got the script if the round had not been over has not voted yet. */
 static enum redlock_vote vote_so_far(const struct session *session, unsigned k)
 {
+    assert(k < redlock_node_count(&session->client));
     if (redlock_last_round(&session->lock)->number == 0) return REDLOCK_VOTE_NOT_ASKED;
     return session->notes[k].came_late ? REDLOCK_VOTE_PENDING : redlock_vote_of(&session->lock, k);
 }
@@ -201,6 +138,7 @@ static bool had_time(const struct session *session, unsigned k)
 {
     const struct redlock_round *round = redlock_last_round(&session->lock);
 
+    assert(k < redlock_node_count(&session->client));
     if (round->decided_at != 0) return false;
     return session->missing >> k & 1 || redlock_now_us() - round->started_at >= ROUND_SHORT_US;
 }
@@ -228,8 +166,9 @@ const char *report_why_missing(const struct session *session, unsigned k, const 
 {
     const struct session_note *note = &session->notes[k];
 
+    assert(k < redlock_node_count(&session->client));
     if (is_trouble(note)) {
-        *advice = advice_on(note->text, note->trouble);
+        *advice = advice_on(session, note->text, note->trouble);
         return note->text;
     }
     if (redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_REFUSED) {
@@ -240,7 +179,7 @@ const char *report_why_missing(const struct session *session, unsigned k, const 
         *advice = NULL;
         return "it has not granted the lock, so it was not asked";
     }
-    *advice = trouble_advice(REDLOCK_TROUBLE_SILENT);
+    *advice = trouble_advice(session->output, REDLOCK_TROUBLE_SILENT);
     return "no answer in time";
 }
 
@@ -248,7 +187,7 @@ void report_missing_vote(struct session *session, unsigned k)
 {
     const char *advice, *text = report_why_missing(session, k, &advice);
 
-    say("%s: kept without node %u (%s): %s%s%s%s", session->settings->resource, k, redlock_node_address(&session->client, k), text,
+    say("%s: kept without node %u (%s): %s%s%s%s", session->output->resource, k, redlock_node_address(&session->client, k), text,
         advice ? " (" : "", advice ? advice : "", advice ? ")" : "");
 }
 
@@ -260,10 +199,11 @@ static const char *describe_holder(struct session *session, char *text, size_t s
     char duration[TEXT_DURATION_MAX];
     uint32_t ms = redlock_free_in_ms(&session->lock);
 
+    assert(size > 0);
     if (ms == REDLOCK_FOREVER)
-        (void)snprintf(text, size, " (its key has no TTL, so it is no lock: choose another RESOURCE, or delete the key)");
+        (void)print_text(text, size, " (its key has no TTL, so it is no lock: choose another RESOURCE, or delete the key)");
     else if (ms == REDLOCK_UNTOLD) text[0] = '\0';
-    else (void)snprintf(text, size, " (free in %s, if its holder does not extend it)", text_duration(duration, ms));
+    else (void)print_text(text, size, " (free in %s, if its holder does not extend it)", text_duration(duration, ms));
     return text;
 }
 
@@ -276,7 +216,7 @@ static unsigned count_voters(struct session *session)
 
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         bool answers = redlock_vote_of(&session->lock, k) != REDLOCK_VOTE_UNKNOWN;
-        bool votes = session->settings->ticket ? redlock_node_gives_tickets(engine, k, now) : redlock_node_votes(engine, k, now);
+        bool votes = session->wants_ticket ? redlock_node_gives_tickets(engine, k, now) : redlock_node_votes(engine, k, now);
         count += answers && votes && session->notes[k].trouble != REDLOCK_TROUBLE_AHEAD;
     }
     return count;
@@ -295,6 +235,7 @@ const char *reserved_end(const char *name)
     };
     const char *end = strrchr(name, '#');
 
+    assert(name);
     for (size_t i = 0; end && i < sizeof ends / sizeof ends[0]; i++)
         if (strcmp(end, ends[i]) == 0) return end;
     return NULL;
@@ -305,16 +246,17 @@ static const char *describe_mistake(struct session *session, char *text, size_t 
 {
     size_t sum = 0;
 
+    assert(size > 0);
     text[0] = '\0';
-    for (unsigned i = 0; i < session->settings->name_count; i++) {
-        const char *name = session->settings->names[i], *end = reserved_end(name);
-        if (*name == '\0') (void)snprintf(text, size, ": it is empty");
-        else if (end)      (void)snprintf(text, size, ": it ends in %s", end);
+    for (unsigned i = 0; i < session->output->name_count; i++) {
+        const char *name = session->output->names[i], *end = reserved_end(name);
+        if (*name == '\0') (void)print_text(text, size, ": it is empty");
+        else if (end)      (void)print_text(text, size, ": it ends in %s", end);
         sum += strlen(name) + (i > 0 ? 8 : 0);
     }
     if (sum > REDLOCK_RESOURCE_MAX)
-        (void)snprintf(text, size, ": %zu bytes too long%s", sum - REDLOCK_RESOURCE_MAX, session->settings->name_count == 1 ? ""
-                       : ", all names together, each but the first with 8 bytes more");
+        (void)print_text(text, size, ": %zu bytes too long%s", sum - REDLOCK_RESOURCE_MAX, session->output->name_count == 1 ? ""
+                         : ", all names together, each but the first with 8 bytes more");
     return text;
 }
 
@@ -326,46 +268,37 @@ static const char *describe_detail(struct session *session, enum redlock_status 
     if (status == REDLOCK_TAKEN) return describe_holder(session, text, size);
     if (status == REDLOCK_BAD_RESOURCE) return describe_mistake(session, text, size);
     if (status == REDLOCK_BAD_CLOCK)
-        (void)snprintf(text, size, " (set this machine's clock%s)",
-                       needs_ticket() ? "" : "; or, if no ticket is needed: --no-ticket");
+        (void)print_text(text, size, " (set this machine's clock%s)",
+                         session->output->has_no_ticket_option ? "" : "; or, if no ticket is needed: --no-ticket");
     if (status == REDLOCK_NO_QUORUM && voters >= quorum_of(session))
-        (void)snprintf(text, size, ", but %u of %u can by now: try again", voters, count);
+        (void)print_text(text, size, ", but %u of %u can by now: try again", voters, count);
     else if (status == REDLOCK_NO_QUORUM)
-        (void)snprintf(text, size, " (%u of %u, %u are needed)", voters, count, quorum_of(session));
+        (void)print_text(text, size, " (%u of %u, %u are needed)", voters, count, quorum_of(session));
     return text;
-}
-
-static FILE *json_file(const struct settings *settings)
-{
-    return settings->runs ? outbox_compose() : stdout;
-}
-
-static void json_is_complete(const struct settings *settings)
-{
-    if (settings->runs) (void)outbox_send(OUTLET_STDERR, 0);
 }
 
 static void json_status(struct session *session, enum redlock_status status)
 {
-    FILE *file = json_file(session->settings);
+    FILE *file = output_json_file(session->output);
 
-    report_json_begin(file, session->settings, NULL, status, NULL);
+    output_json_begin(file, session->output, NULL, status, NULL);
     report_json_end(file, session);
-    json_is_complete(session->settings);
+    output_json_end(session->output);
 }
 
 void report_status(struct session *session, enum redlock_status status)
 {
     char detail[160];
-    enum redlock_status why = status == REDLOCK_TIMEOUT ? session_attempt_status(session) : status;
+    enum redlock_status why = status == REDLOCK_TIMEOUT ? notes_attempt_status(session) : status;
     bool is_two = why != status && why != REDLOCK_PENDING && why != REDLOCK_OK;
 
-    if (session->settings->json) {
+    assert(status != REDLOCK_OK);
+    if (session->output->json) {
         json_status(session, status);
         return;
     }
-    if (why == REDLOCK_TAKEN && session->settings->quiet && !session->settings->verbose) return;
-    say("%s: %s%s%s%s", session->settings->resource, redlock_status_text(status), is_two ? ": " : "",
+    if (why == REDLOCK_TAKEN && session->output->quiet && !session->output->verbose) return;
+    say("%s: %s%s%s%s", session->output->resource, redlock_status_text(status), is_two ? ": " : "",
         is_two ? redlock_status_text(why) : "", describe_detail(session, why, detail, sizeof detail));
     report_nodes(session);
 }
@@ -374,9 +307,10 @@ void report_validity(struct session *session, const char *what)
 {
     char duration[TEXT_DURATION_MAX], ticket[48] = "";
 
+    assert(what);
     if (redlock_ticket(&session->lock) > 0)
-        (void)snprintf(ticket, sizeof ticket, ", with ticket %" PRIu64, redlock_ticket(&session->lock));
-    say("%s: %s for %s, granted by %u of %u nodes so far%s", session->settings->resource, what,
+        (void)print_text(ticket, sizeof ticket, ", with ticket %" PRIu64, redlock_ticket(&session->lock));
+    say("%s: %s for %s, granted by %u of %u nodes so far%s", session->output->resource, what,
         text_duration(duration, redlock_valid_ms(&session->lock)), redlock_confirmed(&session->lock),
         redlock_node_count(&session->client), ticket);
     report_nodes(session);
@@ -403,9 +337,10 @@ static void json_node(FILE *file, struct session *session, unsigned k)
     enum redlock_vote vote = vote_so_far(session, k);
     bool is_well = !is_trouble(note) || vote == REDLOCK_VOTE_GRANTED;
 
-    (void)fprintf(file, "%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
+    assert(k < redlock_node_count(&session->client));
+    (void)print_to(file, "%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
     json_text(file, redlock_node_address(&session->client, k));
-    (void)fprintf(file, ",\"vote\":\"%s\",\"trouble\":", report_vote_name(vote));
+    (void)print_to(file, ",\"vote\":\"%s\",\"trouble\":", report_vote_name(vote));
     if (!is_well)                          json_text(file, note->text);
     else if (vote == REDLOCK_VOTE_UNKNOWN) json_text(file, "no answer in time");
     else if (vote == REDLOCK_VOTE_PENDING) json_text(file, "no answer yet");
@@ -413,106 +348,9 @@ static void json_node(FILE *file, struct session *session, unsigned k)
     (void)fputc('}', file);
 }
 
-/* "resource":"a",  or  "resources":["a","b"], */
-static void json_resources(FILE *file, const struct settings *settings)
-{
-    (void)fputs(settings->name_count > 1 ? "\"resources\":[" : "\"resource\":", file);
-    if (settings->name_count == 0) (void)fputs("null", file);       /* It was not even read. */
-    for (unsigned i = 0; i < settings->name_count; i++) {
-        if (i > 0) (void)fputc(',', file);
-        json_text(file, settings->names[i]);
-    }
-    (void)fputs(settings->name_count > 1 ? "]," : ",", file);
-}
-
-static void json_command(FILE *file, const struct settings *settings)
-{
-    (void)fprintf(file, "{\"version\":%d,\"command\":", REPORT_JSON_VERSION);
-    if (settings->command == COMMAND_NONE) (void)fputs("null,", file);
-    else                                   (void)fprintf(file, "\"%s\",", command_name(settings->command));
-}
-
-void report_json_head(FILE *file, const struct settings *settings, const char *resource)
-{
-    json_command(file, settings);
-    if (!resource) {
-        json_resources(file, settings);
-        return;
-    }
-    (void)fputs("\"resource\":", file);
-    json_text(file, resource);
-    (void)fputc(',', file);
-}
-
-static void json_outcome(FILE *file, const char *name, int code, const char *text)
-{
-    (void)fprintf(file, "\"status\":\"%s\",\"code\":%d,\"text\":", name, code);
-    json_text(file, text);
-    (void)fputc(',', file);
-}
-
-void report_json_begin(FILE *file, const struct settings *settings, const char *resource, enum redlock_status status,
-                       const char *text)
-{
-    report_json_head(file, settings, resource);
-    json_outcome(file, status_name(status), (int)status, text ? text : redlock_status_text(status));
-}
-
-void report_json_begin_bytes(FILE *file, const struct settings *settings, const void *resource, size_t size, const char *text)
-{
-    json_command(file, settings);
-    (void)fputs("\"resource\":", file);
-    json_string(file, resource, size);
-    (void)fputc(',', file);
-    json_outcome(file, status_name(REDLOCK_OK), REDLOCK_OK, text);
-}
-
 void report_json_end(FILE *file, struct session *session)
 {
-    (void)fprintf(file, "\"quorum\":%u,\"nodes\":[", quorum_of(session));
+    (void)print_to(file, "\"quorum\":%u,\"nodes\":[", quorum_of(session));
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) json_node(file, session, k);
     (void)fputs("]}\n", file);
-}
-
-static const char *mistake_text(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake,
-                                char *text, size_t size)
-{
-    if (mistake->text[0] == '\0')  return redlock_status_text(status);
-    if (status == REDLOCK_SYSTEM) return mistake->text;
-    return nodes_describe(settings, status, mistake, text, size);
-}
-
-/* Nothing was begun: there is no session yet. */
-static void json_failure(const struct settings *settings, const char *name, int code, const char *text)
-{
-    FILE *file = json_file(settings);
-
-    report_json_head(file, settings, NULL);
-    json_outcome(file, name, code, text);
-    if (settings->runs) (void)fprintf(file, "\"exit\":%d,\"reason\":\"not acquired\",", EXIT_TROUBLE);
-    (void)fputs("\"nodes\":[]}\n", file);
-    json_is_complete(settings);
-    if (file == stdout) (void)report_written("the result");
-}
-
-void report_refusal(const char *text)
-{
-    json_failure(asked, "BAD_SETTINGS", EXIT_TROUBLE, text);
-}
-
-void report_mistake(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake)
-{
-    char space[1024];
-    const char *text = mistake_text(settings, status, mistake, space, sizeof space);
-
-    if (settings->json) json_failure(settings, status_name(status), (int)status, text);
-    else                say("%s", text);
-}
-
-void report_system(const struct settings *settings, const char *what, int error)
-{
-    struct redlock_mistake mistake;
-
-    (void)snprintf(mistake.text, sizeof mistake.text, "cannot begin %s: %s", what, text_system_error(error));
-    report_mistake(settings, REDLOCK_SYSTEM, &mistake);
 }

@@ -1,6 +1,9 @@
 #include "rights.h"
 
+#include <assert.h>
 #include <string.h>
+
+#include "settings.h"
 
 enum { ADVICE_MAX = 1400 };
 
@@ -39,6 +42,7 @@ unsigned rights_of(const char *right)
     size_t size = strlen(right);
     unsigned parts;
 
+    assert(size > 0);
     for (const char *at = table; *at; at = strchr(at, ' ') + 1) {
         at = read_parts(at, &parts);
         if (strncmp(at, right, size) == 0 && at[size] == ' ') return parts;
@@ -56,6 +60,7 @@ static char *put(char *to, const char *text)
 
 char *rights_list(char *to, unsigned parts, unsigned others)
 {
+    assert(to);
     for (const char *at = table; *at; at++) {
         unsigned of;
         bool is_told;
@@ -79,14 +84,14 @@ static char *put_option(char *to, unsigned parts, unsigned without, const char *
     return put(to, option);
 }
 
-const char *rights_advice(const struct settings *settings)
+const char *rights_advice(unsigned parts)
 {
     static char text[ADVICE_MAX];
-    unsigned parts = rights_parts(settings);
     char *to = rights_list(put(text, "allow it: ACL SETUSER <user>"), parts, 0);
 
+    assert(parts != 0);
     to = put_option(to, parts, RIGHTS_PART('v'), ": --trust-unknown");
-    if (settings->command != COMMAND_LEAD) to = put_option(to, parts, RIGHTS_PART('t') | RIGHTS_PART('y'), ": --no-ticket");
+    if (!(parts & RIGHTS_PART('e'))) to = put_option(to, parts, RIGHTS_PART('t') | RIGHTS_PART('y'), ": --no-ticket");
     (void)put_option(to, parts, RIGHTS_PART('w') | RIGHTS_PART('z'), ": --no-wake-ups");
     return text;
 }

@@ -1,8 +1,8 @@
-/* What an ACL must allow, by the kind of lock and by what else is asked of it. Knows settings; says nothing. */
+/* What an ACL must allow, by the kind of lock and by what else is asked of it. Says nothing. */
 #ifndef RIGHTS_H
 #define RIGHTS_H
 
-#include "options.h"
+struct settings;
 
 /* Each right, as ACL SETUSER takes it, behind the letters of the parts that need it: l every lock, k one whose key has a token,
  * v a vote, t a ticket, w wake-ups, y and z both of a permit, whose keys all begin alike, n a permit, s shared, f fair,
@@ -25,7 +25,7 @@ unsigned rights_of(const char *right);
 /* Writes each right that some of the parts need and none of the others, with a blank before it. Returns the end: its NUL. */
 char *rights_list(char *to, unsigned parts, unsigned others);
 
-/* "allow it: ACL SETUSER <user> ...", and which options would do without some of that for this lock. Static. */
-const char *rights_advice(const struct settings *settings);
+/* "allow it: ACL SETUSER <user> ...", and which options would do without some of that. Static. */
+const char *rights_advice(unsigned parts);
 
 #endif

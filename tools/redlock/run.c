@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "commands.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -21,6 +22,7 @@
 #include "notify.h"
 #include "once.h"
 #include "outbox.h"
+#include "print.h"
 #include "proclaim.h"
 #include "report.h"
 #include "signals.h"
@@ -39,6 +41,7 @@ enum ending { NOT_ENDING, LOCK_LOST, HELD_TOO_LONG, EXTENDED_TOO_OFTEN, GUARDIAN
 struct run {
     struct session *session;
     const struct settings *settings;
+    const struct holding *holding;
     struct guardian guardian;
     struct terminal terminal;
     struct notifier notifier;
@@ -78,7 +81,7 @@ static uint64_t valid_until(const struct run *run, uint64_t now_us)
 static uint64_t last_term_at(const struct run *run, uint64_t now_us)
 {
     uint64_t until = valid_until(run, now_us);
-    uint64_t us = (uint64_t)(run->settings->grace_ms + margin_ms(run->settings)) * 1000;
+    uint64_t us = (uint64_t)(run->holding->grace_ms + margin_ms(run->settings)) * 1000;
 
     return until > us ? until - us : 0;
 }
@@ -94,6 +97,7 @@ static bool is_forgotten(const struct run *run)
 
 static const char *reason_of(const struct run *run, uint64_t now_us)
 {
+    assert(run->ending != NOT_ENDING);
     if (run->ending == GUARDIAN_KILLED) return "the guardian was killed";
     if (run->ending == HELD_TOO_LONG) return "held for --max-hold";
     if (run->ending == EXTENDED_TOO_OFTEN) return "extended as often as --max-extensions allows";
@@ -106,13 +110,15 @@ static const char *reason_of(const struct run *run, uint64_t now_us)
 
 static void end_command(struct run *run, enum ending ending, uint64_t now_us)
 {
+    assert(run->ending == NOT_ENDING && ending != NOT_ENDING);
     run->ending = ending;
     guardian_end(&run->guardian);
-    notify(&run->notifier, run->lead ? NULL : "STOPPING=1", "Ending the command, for want of the lock:", run->settings->resource);
+    notify(&run->notifier, run->lead ? NULL : "STOPPING=1", "Ending the command, for want of the lock:",
+           run->settings->output.resource);
     if (ending == LOCK_LOST) log_transition(run->session, LOG_LOST, reason_of(run, now_us));
     if (ending == LOCK_LOST && run->settings->meter) run->settings->meter->give_up(&run->session->lock);
-    if (run->settings->json) return;
-    say("%s: %s; the command is ended", run->settings->resource, reason_of(run, now_us));
+    if (run->settings->output.json) return;
+    say("%s: %s; the command is ended", run->settings->output.resource, reason_of(run, now_us));
     if (ending == LOCK_LOST) report_loss(run->session);
 }
 
@@ -121,15 +127,16 @@ static void end_command(struct run *run, enum ending ending, uint64_t now_us)
 /* The keeper's own limit (S13) lies a TTL beyond --max-hold, so that the command has all of its grace. */
 static void begin_keeping(struct run *run)
 {
-    const struct settings *settings = run->settings;
-    uint32_t hold_ms = settings->max_hold_ms > 0 ? settings->max_hold_ms + settings->ttl_ms : 0;
+    const struct holding *holding = run->holding;
+    uint32_t hold_ms = holding->max_hold_ms > 0 ? holding->max_hold_ms + run->settings->ttl_ms : 0;
     uint64_t now = redlock_now_us();
 
+    assert(!run->has_run);
     run->valid_until = valid_until(run, now);
     votes_begin(&run->votes, run->session);
-    if (settings->hold_at_least_ms > 0) run->leave_until = now + (uint64_t)settings->hold_at_least_ms * 1000;
-    if (settings->max_hold_ms > 0) run->hold_until = now + (uint64_t)settings->max_hold_ms * 1000;
-    if (settings->max_extensions > 0 &&
+    if (holding->hold_at_least_ms > 0) run->leave_until = now + (uint64_t)holding->hold_at_least_ms * 1000;
+    if (holding->max_hold_ms > 0) run->hold_until = now + (uint64_t)holding->max_hold_ms * 1000;
+    if (holding->max_extensions > 0 &&
         redlock_keep(redlock_engine(&run->session->client), &run->session->lock, hold_ms, now) != REDLOCK_OK)
         run->valid_until = now;     /* It has ended meanwhile. */
 }
@@ -148,10 +155,10 @@ static void watch_keeper(struct run *run, uint64_t now_us)
     }
     if (run->ending != NOT_ENDING) return;
     votes_watch(&run->votes, run->session);
-    if (!run->settings->verbose) return;
+    if (!run->settings->output.verbose) return;
     if (is_extended) report_validity(run->session, "extended");
     if (!is_news || kept == REDLOCK_OK) return;
-    say("%s: not extended: %s", run->settings->resource,
+    say("%s: not extended: %s", run->settings->output.resource,
         kept == REDLOCK_TAKEN ? "too few nodes still have our token" : redlock_status_text(kept));
     if (kept == REDLOCK_TAKEN) report_loss(run->session);
     else if (kept != REDLOCK_EXTENSION_LIMIT) report_nodes(run->session);
@@ -159,7 +166,7 @@ static void watch_keeper(struct run *run, uint64_t now_us)
 
 static bool is_extended_too_often(const struct run *run, uint64_t now_us)
 {
-    bool is_enough = run->kept == REDLOCK_EXTENSION_LIMIT || run->settings->max_extensions == 0;
+    bool is_enough = run->kept == REDLOCK_EXTENSION_LIMIT || run->holding->max_extensions == 0;
 
     return is_enough && redlock_valid_us(&run->session->lock, now_us) > 0;
 }
@@ -173,6 +180,7 @@ static enum ending ending_by_time(const struct run *run, uint64_t now_us)
 /* Why the command must end now, if it must. */
 static enum ending ending_due(const struct run *run, uint64_t now_us)
 {
+    assert(run->ending == NOT_ENDING);
     if (is_forgotten(run) || run->kept == REDLOCK_LOST) return LOCK_LOST;
     if (now_us >= last_term_at(run, now_us))            return ending_by_time(run, now_us);
     return now_us >= run->hold_until ? HELD_TOO_LONG : NOT_ENDING;
@@ -223,11 +231,12 @@ static void stop_with_command(struct run *run, int number)
 {
     char duration[TEXT_DURATION_MAX];
 
+    assert(number > 0);
     bool is_asking = number != SIGTSTP && run->is_within;
 
     terminal_take(&run->terminal, run->guardian.ward.child.pid);
-    if (!run->settings->json && !is_asking)
-        say("%s: stopped; the lock is not extended meanwhile and ends in %s", run->settings->resource,
+    if (!run->settings->output.json && !is_asking)
+        say("%s: stopped; the lock is not extended meanwhile and ends in %s", run->settings->output.resource,
             text_duration(duration, redlock_valid_ms(&run->session->lock)));
     signals_obey(number);
 }
@@ -235,6 +244,7 @@ static void stop_with_command(struct run *run, int number)
 /* A command stopped by SIGSTOP was stopped on purpose: the lock is kept. One that wants the terminal gets it. */
 static void command_stopped(struct run *run, int number)
 {
+    assert(number > 0);
     if (number == SIGSTOP || run->ending != NOT_ENDING) return;
     if (number != SIGTSTP && terminal_give(&run->terminal, run->guardian.ward.child.pid)) guardian_signal(&run->guardian, SIGCONT);
     else stop_with_command(run, number);
@@ -245,8 +255,8 @@ static void watch_start(struct run *run)
     if (run->has_run || !run->guardian.has_started || run->guardian.start_error) return;
     run->has_run = true;
     if (run->ending != NOT_ENDING) return;
-    notify(&run->notifier, run->lead ? NULL : "READY=1", "Held, the command runs:", run->settings->resource);
-    if (run->lead) proclaim_begin(run->lead, run->session);
+    notify(&run->notifier, run->lead ? NULL : "READY=1", "Held, the command runs:", run->settings->output.resource);
+    if (run->lead) proclaim_begin(run->lead, run->session, run->holding->as);
 }
 
 /* The guardian may have ended it by itself. */
@@ -259,8 +269,8 @@ static void watch_command(struct run *run)
     guardian_look(guardian);
     watch_start(run);
     run->session->watched = guardian->reports;
-    if (guardian->refused_error && !run->settings->json)
-        say("%s: cannot send signal %d to the command: %s", run->settings->resource, guardian->refused_signal,
+    if (guardian->refused_error && !run->settings->output.json)
+        say("%s: cannot send signal %d to the command: %s", run->settings->output.resource, guardian->refused_signal,
             strerror(guardian->refused_error));
     guardian->refused_error = 0;
     if (run->ending == NOT_ENDING && guardian->was_killed)          end_command(run, GUARDIAN_KILLED, now);
@@ -289,8 +299,9 @@ static void set_resources(const struct settings *settings)
     char lines[REDLOCK_RESOURCE_MAX + 1];
     size_t used = 0;
 
+    assert(settings->name_count > 0);
     for (unsigned i = 0; i < settings->name_count && used < sizeof lines; i++)
-        used += (size_t)snprintf(lines + used, sizeof lines - used, "%s%s", i > 0 ? "\n" : "", settings->names[i]);
+        used += (size_t)print_text(lines + used, sizeof lines - used, "%s%s", i > 0 ? "\n" : "", settings->names[i]);
     (void)setenv("REDLOCK_RESOURCE", lines, 1);
 }
 
@@ -300,7 +311,8 @@ static void set_period(const struct run *run)
     const struct redlock_period *period = &run->once.period;
     char begins[24];
 
-    (void)snprintf(begins, sizeof begins, "%" PRIu64, redlock_period_begins_ms(period->wall_us, period->period_ms) / 1000);
+    assert(period->period_ms > 0);
+    (void)print_text(begins, sizeof begins, "%" PRIu64, redlock_period_begins_ms(period->wall_us, period->period_ms) / 1000);
     (void)setenv("REDLOCK_PERIOD", begins, 1);
 }
 
@@ -309,21 +321,22 @@ static int start_guardian(struct run *run, struct settings *settings)
 {
     int error;
 
+    assert(run->holding->program);
     run->is_within = getenv("REDLOCK_TOKEN") != NULL;
     set_resources(run->settings);
     if (!run->settings->ticket) (void)unsetenv("REDLOCK_TICKET");       /* That of a lock around this one. */
     (void)unsetenv("REDLOCK_PERIOD");
     (void)unsetenv("REDLOCK_SLOT");
     if (run->settings->once_per_ms > 0) {
-        once_is_due(&run->once, run->settings);
+        once_is_due(&run->once, run->settings, run->holding);
         set_period(run);
     }
     terminal_open(&run->terminal);
-    error = guardian_start(&run->guardian, settings, margin_ms(settings));
-    if (error) report_system(settings, "the guardian of the command", error);
+    error = guardian_start(&run->guardian, settings, run->holding, margin_ms(settings));
+    if (error) output_system_failure("the guardian of the command", error);
     else if (!tree_is_told())
         say("%s: without /proc what leaves the command's process group (setsid) is not ended with it: mount /proc",
-            settings->resource);
+            settings->output.resource);
     return error;
 }
 
@@ -334,11 +347,11 @@ static void set_environment(struct run *run)
     char ticket[24], valid[16], slot[8];
 
     redlock_value(redlock_engine(&run->session->client), lock, value);
-    (void)snprintf(token, sizeof token, "%.*s%s%s", REDLOCK_TOKEN_TEXT, value, kind_text(run->session, kind),
-                   value + REDLOCK_TOKEN_TEXT);
-    (void)snprintf(slot, sizeof slot, "%u", redlock_slot(lock));
-    (void)snprintf(ticket, sizeof ticket, "%" PRIu64, redlock_ticket(lock));
-    (void)snprintf(valid, sizeof valid, "%" PRIu32, redlock_valid_ms(lock));
+    (void)print_text(token, sizeof token, "%.*s%s%s", REDLOCK_TOKEN_TEXT, value, kind_text(run->session, kind),
+                     value + REDLOCK_TOKEN_TEXT);
+    (void)print_text(slot, sizeof slot, "%u", redlock_slot(lock));
+    (void)print_text(ticket, sizeof ticket, "%" PRIu64, redlock_ticket(lock));
+    (void)print_text(valid, sizeof valid, "%" PRIu32, redlock_valid_ms(lock));
     guardian_set(&run->guardian, "REDLOCK_TOKEN", token);
     if (redlock_slot(lock) > 0) guardian_set(&run->guardian, "REDLOCK_SLOT", slot);
     if (run->settings->ticket) guardian_set(&run->guardian, "REDLOCK_TICKET", ticket);
@@ -350,10 +363,11 @@ static int report_start(struct run *run, int error)
 {
     const struct settings *settings = run->settings;
 
+    assert(error != 0);
     run->refusal = error == ECANCELED ? "lost: its validity had ended before the command could begin"
                  : error == ESRCH     ? "the guardian was killed" : text_system_error(error);
-    if (!settings->json && error == ECANCELED) say("%s: %s", settings->resource, run->refusal);
-    else if (!settings->json)                  say("cannot run %s: %s", settings->program[0], run->refusal);
+    if (!settings->output.json && error == ECANCELED) say("%s: %s", settings->output.resource, run->refusal);
+    else if (!settings->output.json)                  say("cannot run %s: %s", run->holding->program[0], run->refusal);
     if (error == ECANCELED) return EXIT_LOST;
     if (error == ESRCH) return EXIT_TROUBLE;
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
@@ -364,6 +378,7 @@ static int run_to_its_end(struct run *run)
 {
     bool is_refused;
 
+    assert(!run->has_run);
     set_environment(run);
     signals_catch_more();
     if (!guardian_run(&run->guardian, valid_until(run, redlock_now_us()))) return report_start(run, ESRCH);
@@ -388,7 +403,7 @@ static void mark_if_done(struct run *run)
 {
     bool is_done = run->ending == NOT_ENDING && child_exit_status(&run->guardian.ward.child) == 0;
 
-    if (run->settings->retry_until_done && is_done) once_is_done(&run->once, run->session);
+    if (run->holding->retry_until_done && is_done) once_is_done(&run->once, run->session);
 }
 
 /* Is the lock to be held longer than the command took? */
@@ -405,15 +420,16 @@ static void leave_held(struct run *run)
     enum redlock_status status = leave_lock(run->session, run->leave_until);
     char duration[TEXT_DURATION_MAX];
 
+    assert(run->leave_until > 0);
     run->kept = status;
     run->is_gone = is_forgotten(run);
     log_transition(run->session, run->is_gone ? LOG_LOST : LOG_LEFT, status == REDLOCK_OK ? NULL : redlock_status_text(status));
-    if (run->is_gone || run->settings->json) return;
+    if (run->is_gone || run->settings->output.json) return;
     if (status != REDLOCK_OK) {
-        say("%s: not held for all of --hold-at-least: %s", run->settings->resource, redlock_status_text(status));
+        say("%s: not held for all of --hold-at-least: %s", run->settings->output.resource, redlock_status_text(status));
         report_loss(run->session);
-    } else if (run->settings->verbose) {
-        say("%s: left held for another %s", run->settings->resource,
+    } else if (run->settings->output.verbose) {
+        say("%s: left held for another %s", run->settings->output.resource,
             text_duration(duration, redlock_valid_ms(&run->session->lock)));
     }
 }
@@ -434,8 +450,8 @@ static void release_held(struct run *run)
 
     run->is_gone = status == REDLOCK_LOST;
     log_end(run, status);
-    if (run->is_gone || run->settings->json) return;
-    if (status != REDLOCK_OK || (run->ending == NOT_ENDING && run->settings->verbose)) report_release(run->session, status);
+    if (run->is_gone || run->settings->output.json) return;
+    if (status != REDLOCK_OK || (run->ending == NOT_ENDING && run->settings->output.verbose)) report_release(run->session, status);
 }
 
 /* What the command did is worth nothing when the lock was gone at its end. */
@@ -450,7 +466,7 @@ static int finish_run(struct run *run)
     if (run->ending == GUARDIAN_KILLED) return EXIT_TROUBLE;
     if (run->ending != NOT_ENDING) return EXIT_LOST;
     if (!run->is_gone) return child_exit_status(&run->guardian.ward.child);
-    if (!run->settings->json) say("%s: lost: it was gone when the command ended", run->settings->resource);
+    if (!run->settings->output.json) say("%s: lost: it was gone when the command ended", run->settings->output.resource);
     return EXIT_LOST;
 }
 
@@ -464,7 +480,7 @@ static int run_with_lock(struct run *run)
         run->is_gone = false;       /* The exit status tells already why the command does not run. */
         return code;
     }
-    notify(&run->notifier, "STOPPING=1", "The command has ended:", run->settings->resource);
+    notify(&run->notifier, "STOPPING=1", "The command has ended:", run->settings->output.resource);
     return finish_run(run);
 }
 
@@ -478,14 +494,20 @@ static void tell_json(struct session *session, enum redlock_status status, const
                        : code == EXIT_NO_QUORUM ? "not marked" : "command not run";
     FILE *file;
 
+    assert(run->ending <= GUARDIAN_KILLED);
     if (status == REDLOCK_OK && (run->is_gone || run->ending == LOCK_LOST)) status = REDLOCK_LOST;
     file = outbox_compose();
-    report_json_begin(file, session->settings, NULL, status, NULL);
-    (void)fprintf(file, "\"exit\":%d,\"reason\":\"%s\",", code, reason);
-    if (run->refusal) (void)fprintf(file, "\"error\":\"%s\",", run->refusal);
+    output_json_begin(file, &session->settings->output, NULL, status, NULL);
+    (void)print_to(file, "\"exit\":%d,\"reason\":\"%s\",", code, reason);
+    if (run->refusal) (void)print_to(file, "\"error\":\"%s\",", run->refusal);
     if (run->settings->once_per_ms > 0) once_json(file, &run->once, session);
     report_json_end(file, session);
     (void)outbox_send(OUTLET_STDERR, 0);
+}
+
+static uint32_t extension_limit(const struct holding *holding)
+{
+    return holding->max_extensions < UINT32_MAX ? holding->max_extensions : 0;
 }
 
 /* Acquires, runs, releases. */
@@ -496,19 +518,19 @@ static int run_in_session(struct run *run)
     enum redlock_status status;
     int code;
 
-    notify(&run->notifier, NULL, "Waiting for the lock:", settings->resource);
-    status = acquire_lock(session, settings->grace_ms + margin_ms(settings));
+    notify(&run->notifier, NULL, "Waiting for the lock:", settings->output.resource);
+    status = acquire_lock(session, run->holding->grace_ms + margin_ms(settings), extension_limit(run->holding));
     if (status == REDLOCK_OK) {
         log_transition(session, LOG_ACQUIRED, NULL);
-        if (settings->verbose)    report_validity(session, "acquired");
-        else if (!settings->json) report_same_servers(session);
+        if (settings->output.verbose)    report_validity(session, "acquired");
+        else if (!settings->output.json) report_same_servers(session);
         code = run_with_lock(run);
     } else {
         if (status == REDLOCK_NO_QUORUM) session_connect(session);
         code = exit_of(session, status);
-        if (!settings->json && session->signal == 0) report_status(session, status);
+        if (!settings->output.json && session->signal == 0) report_status(session, status);
     }
-    if (settings->json) tell_json(session, status, run, code);
+    if (settings->output.json) tell_json(session, status, run, code);
     if (run->lead) proclaim_end(run->lead, session);
     close_session(session);
     return code;
@@ -519,6 +541,7 @@ static int run_once(struct run *run, struct settings *settings)
 {
     int code = EXIT_TROUBLE;
 
+    assert(run->hold_until == REDLOCK_NEVER);
     if (start_guardian(run, settings) != 0) return EXIT_TROUBLE;
     if (open_session(run->session, settings) == REDLOCK_OK) code = run_in_session(run);
     guardian_close(&run->guardian);
@@ -526,9 +549,9 @@ static int run_once(struct run *run, struct settings *settings)
     return code;
 }
 
-int run_command(struct session *session, struct settings *settings)
+int run_command(struct session *session, struct settings *settings, struct holding *holding)
 {
-    struct run run = { .session = session, .settings = settings, .hold_until = REDLOCK_NEVER };
+    struct run run = { .session = session, .settings = settings, .holding = holding, .hold_until = REDLOCK_NEVER };
 
     notify_open(&run.notifier);
     return run_once(&run, settings);
@@ -536,7 +559,7 @@ int run_command(struct session *session, struct settings *settings)
 
 /* Each lead is a run of its own, of a session and a guardian of its own: nothing of the last one is left, but the settings. Between
  * two of them there is no lock and no command, so that a signal may end the program as it likes. */
-int lead_command(struct session *session, struct settings *settings)
+int lead_command(struct session *session, struct settings *settings, struct holding *holding)
 {
     static struct settings given;
     static struct proclamation lead;
@@ -544,15 +567,17 @@ int lead_command(struct session *session, struct settings *settings)
     struct run run;
     int code;
 
+    assert(holding->program && holding->program[0]);
     given = *settings;
     notify_open(&notifier);
-    notify(&notifier, "READY=1", "Waits to lead:", settings->resource);      /* A candidate that waits is in service. */
+    notify(&notifier, "READY=1", "Waits to lead:", settings->output.resource);      /* A candidate that waits is in service. */
     for (;;) {
-        run = (struct run){ .session = session, .settings = settings, .hold_until = REDLOCK_NEVER, .notifier = notifier };
+        run = (struct run){ .session = session, .settings = settings, .holding = holding, .hold_until = REDLOCK_NEVER };
+        run.notifier = notifier;
         run.lead = &lead;
-        settings->given = &given;
+        holding->given = &given;
         code = run_once(&run, settings);
-        if (code != EXIT_LOST || settings->once || run.was_told_to_end) return code;
+        if (code != EXIT_LOST || holding->once || run.was_told_to_end) return code;
         signals_close();
         *settings = given;
     }

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "session.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -10,6 +11,8 @@
 
 #include "log.h"
 #include "meter.h"
+#include "print.h"
+#include "rights.h"
 #include "signals.h"
 #include "text.h"
 
@@ -20,24 +23,16 @@ enum {
     LINGER_PART = 10                /* But at most so much of the validity. */
 };
 
-static void heed_event(void *context, const struct redlock_event *event)
-{
-    struct session *session = context;
-
-    if (session->settings->log)   log_heed(session, event);
-    if (session->settings->meter) session->settings->meter->count(event);
-}
-
 /* An engine has one ring: that of the trace, if there is one. */
 static void listen_to_events(struct session *session)
 {
     const struct settings *settings = session->settings;
 
+    assert(session->output == &settings->output);
     if (settings->trace) {
         trace_begin(&session->trace, &session->client, settings->trace);
-        session->trace.heed = heed_event;
-        session->trace.heed_context = session;
-    } else if (settings->log || settings->meter) {
+        session->trace.news = &session->news;
+    } else if (settings->output.log || settings->meter) {
         redlock_use_events(redlock_engine(&session->client), &session->events, session->ring, SESSION_EVENTS);
         redlock_want_events(&session->events, settings->meter ? REDLOCK_METRICS_EVENTS : REDLOCK_EVENT_BIT(REDLOCK_EVENT_READY));
     }
@@ -48,9 +43,14 @@ enum redlock_status session_open(struct session *session, struct settings *setti
 {
     enum redlock_status status;
 
+    assert(settings->name_count <= REDLOCK_SET_MAX);
     memset(session, 0, sizeof *session);
     memset(mistake, 0, sizeof *mistake);
     session->settings = settings;
+    session->output = &settings->output;
+    session->rights = rights_parts(settings);
+    session->wants_ticket = settings->ticket;
+    session->news.meter = settings->meter;
     session->watched = -1;
     redlock_lock_init(&session->lock);
     for (unsigned i = 0; i < settings->name_count; i++)
@@ -65,7 +65,7 @@ enum redlock_status session_open(struct session *session, struct settings *setti
     if (status != REDLOCK_OK) return status;
     listen_to_events(session);
     if (signals_open()) return REDLOCK_OK;
-    (void)snprintf(mistake->text, sizeof mistake->text, "%s", text_system_error(errno));
+    (void)print_text(mistake->text, sizeof mistake->text, "%s", text_system_error(errno));
     redlock_close(&session->client, 0);
     return REDLOCK_SYSTEM;
 }
@@ -75,89 +75,11 @@ static uint64_t sooner(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* ---- What went wrong with the nodes ---- */
-
-static bool is_worth_a_note(enum redlock_trouble trouble)
-{
-    return trouble != REDLOCK_TROUBLE_NONE && trouble != REDLOCK_TROUBLE_NEW;
-}
-
-/* "AHEAD of the clock of this node: 1795262400", in seconds. By how much ours is ahead, or the ticket that others were given? */
-static void describe_ahead(struct session_note *note, uint32_t skew_ms)
-{
-    const char *colon = strrchr(note->text, ':');
-    int64_t ahead_ms = (int64_t)(redlock_wall_us() / 1000) - (colon ? strtoll(colon + 1, NULL, 10) : 0) * 1000;
-    char duration[TEXT_DURATION_MAX];
-
-    if (!colon) return;
-    if (ahead_ms > (int64_t)skew_ms)
-        (void)snprintf(note->text, sizeof note->text, "our wall clock is %s ahead of its, so it gives no ticket",
-                       text_duration(duration, (uint64_t)ahead_ms));
-    else
-        (void)snprintf(note->text, sizeof note->text, "the last ticket is too far ahead of its wall clock, so it gives no ticket");
-}
-
-static void note_trouble(struct session *session, unsigned k, enum redlock_trouble trouble, uint64_t now_us)
-{
-    struct session_note *note = &session->notes[k];
-    bool is_known = note->trouble == trouble;
-
-    if (is_known && trouble == REDLOCK_TROUBLE_AHEAD) return;      /* Its answer is of when it came. */
-    if (!is_known)
-        note->came_late = trouble == REDLOCK_TROUBLE_NOSCRIPT && redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_UNKNOWN;
-    note->trouble = trouble;
-    redlock_describe_node(redlock_engine(&session->client), k, now_us, note->text, sizeof note->text);
-    text_cut_echo(note->text);
-    if (trouble == REDLOCK_TROUBLE_AHEAD) describe_ahead(note, session->settings->options.engine.ticket_skew_ms);
-}
-
-/* So many that the others are no quorum. */
-static bool are_too_many(const struct session *session, enum redlock_trouble trouble)
-{
-    unsigned count = redlock_node_count(&session->client), with = 0;
-
-    for (unsigned k = 0; k < count; k++) with += session->notes[k].trouble == trouble;
-    return with > count - redlock_quorum(count);
-}
-
-enum redlock_status session_attempt_status(const struct session *session)
-{
-    enum redlock_status status = redlock_attempt_status(&session->lock);
-
-    if (status == REDLOCK_NO_QUORUM && are_too_many(session, REDLOCK_TROUBLE_WRONGTYPE)) return REDLOCK_TAKEN;
-    if (status != REDLOCK_TAKEN || redlock_free_in_ms(&session->lock) != 0) return status;
-    return are_too_many(session, REDLOCK_TROUBLE_AHEAD) ? REDLOCK_NO_QUORUM : status;
-}
-
-/* A node that has restarted votes on plain locks earlier than on those with a ticket. */
-static bool gives_no_ticket(struct session *session, unsigned k, uint64_t now_us)
-{
-    struct redlock *engine = redlock_engine(&session->client);
-
-    return session->settings->ticket && redlock_node_votes(engine, k, now_us) && !redlock_node_gives_tickets(engine, k, now_us);
-}
-
-static void note_troubles(struct session *session)
-{
-    struct redlock *engine = redlock_engine(&session->client);
-    uint64_t now = redlock_now_us();
-
-    if (redlock_last_round(&session->lock)->number != session->noted_round) memset(session->notes, 0, sizeof session->notes);
-    session->noted_round = redlock_last_round(&session->lock)->number;
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
-        enum redlock_trouble trouble = redlock_node_trouble(engine, k, now);
-        bool is_voting = trouble == REDLOCK_TROUBLE_NONE && gives_no_ticket(session, k, now);
-        if (!is_worth_a_note(trouble) && !is_voting) continue;
-        note_trouble(session, k, is_voting ? REDLOCK_TROUBLE_RESTARTED : trouble, now);
-        session->notes[k].is_voting = is_voting;
-    }
-}
-
 static void heed_events(struct session *session)
 {
     struct redlock_event event;
 
-    while (redlock_next_event(&session->events, &event)) heed_event(session, &event);
+    while (redlock_next_event(&session->events, &event)) news_take(&session->news, &event);
 }
 
 static uint64_t lost_events(const struct session *session)
@@ -169,10 +91,12 @@ void session_step(struct session *session)
 {
     enum redlock_status status = redlock_step(&session->client);
 
-    note_troubles(session);
+    assert(session->output);
+    notes_take(session);
     if (status != REDLOCK_OK) session->fault = status;
     if (session->settings->trace) trace_flush(&session->trace);
     else                          heed_events(session);
+    log_restarts(session);
     if (session->settings->meter) session->settings->meter->step(lost_events(session));
 }
 
@@ -203,6 +127,7 @@ static int timeout_ms(const struct session *session, uint64_t until_us)
 /* Descriptors that are open, and no others: poll() refuses more entries than a process may have descriptors. */
 static nfds_t add_watch(struct pollfd *fds, nfds_t count, struct pollfd fd)
 {
+    assert(count < REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) + 2);
     if (fd.fd >= 0) fds[count++] = fd;
     return count;
 }
@@ -215,6 +140,7 @@ static void wait_for(struct session *session, int signals, uint64_t until_us)
     struct pollfd *watched = &fds[0];
     nfds_t count;
 
+    assert(sessions <= REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true));
     if (session->settings->meter) until_us = sooner(until_us, session->settings->meter->due_at());
     *watched = (struct pollfd){ .fd = session->watched, .events = POLLIN };
     fds[1] = (struct pollfd){ .fd = signals, .events = POLLIN };
@@ -262,6 +188,7 @@ static void connect_nodes(struct session *session, bool is_quorum_enough)
     unsigned count = redlock_node_count(&session->client), settled = 0, voting = 0;
     uint64_t begin = redlock_now_us(), until = begin + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
 
+    assert(count > 0);
     session_step(session);
     while (!session->fault && redlock_now_us() < until) {
         settled = voting = 0;
@@ -314,6 +241,7 @@ void session_close(struct session *session)
 {
     bool owes = redlock_owed(&session->lock) > 0;
 
+    assert(session->settings);
     if (redlock_valid_us(&session->lock, redlock_now_us()) == 0) redlock_part(&session->client, &session->lock);
     redlock_close(&session->client, owes ? session->settings->options.engine.node_timeout_ms : 0);
     if (session->settings->trace) trace_end(&session->trace);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "signals.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -39,6 +40,7 @@ static void catch(int number)
     struct sigaction action = { .sa_handler = put_in_pipe, .sa_flags = SA_RESTART };
     sigset_t caught;
 
+    assert(number > 0);
     (void)sigfillset(&action.sa_mask);
     (void)sigaction(number, &action, NULL);
     (void)sigemptyset(&caught);
@@ -50,6 +52,7 @@ static bool is_ignored(int number)
 {
     struct sigaction action;
 
+    assert(number > 0);
     return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
@@ -74,6 +77,7 @@ bool signals_open(void)
 
 void signals_close(void)
 {
+    assert(pipe_ends[0] >= 0);
     signals_restore();
     (void)close(pipe_ends[0]);
     (void)close(pipe_ends[1]);
@@ -88,6 +92,7 @@ void signals_catch_more(void)
 
 int signals_fd(void)
 {
+    assert(pipe_ends[0] >= 0);
     return pipe_ends[0];
 }
 
@@ -138,6 +143,7 @@ void signals_obey(int number)
 {
     struct sigaction given, action = { .sa_handler = SIG_DFL };
 
+    assert(number > 0);
     (void)sigaction(number, &action, &given);
     (void)kill(0, number);
     (void)sigaction(number, &given, NULL);

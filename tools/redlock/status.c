@@ -1,4 +1,5 @@
 /* status: what each node knows of a lock, and what the majority says. Reads only. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include "commands.h"
 #include "exits.h"
 #include "fingerprint.h"
+#include "print.h"
 #include "report.h"
 #include "status.h"
 #include "text.h"
@@ -17,9 +19,10 @@ const char *status_value_text(const struct redlock_sight *sight, char *text, siz
 {
     size_t kept = sight_kept(sight);
 
+    assert(size > 0);
     if (!sight->is_readable) return "a value that we may not read";
     (void)text_printable(text, size, sight->value, kept);
-    if (sight->value_size > kept) (void)snprintf(text + strlen(text), size - strlen(text), "...");
+    if (sight->value_size > kept) (void)print_text(text + strlen(text), size - strlen(text), "...");
     return text;
 }
 
@@ -30,22 +33,24 @@ static void print_named_holder(const struct view *view)
     uint64_t now = redlock_wall_us();
     char name[4 * REDLOCK_HOLDER_MAX + 1], duration[TEXT_DURATION_MAX];
 
-    (void)printf("held by %s", text_printable(name, sizeof name, held->name, strlen(held->name)));
-    if (held->ticket > 0)                       (void)printf(", last ticket %" PRIu64, held->ticket);
-    if (held->ticket > 0 && held->ticket < now) (void)printf(" (%s ago)", text_duration(duration, (now - held->ticket) / 1000));
-    if (view->has_end) (void)printf(", free in at most %s", text_duration(duration, view->ends_in_ms));
-    else               (void)fputs(", for ever (no TTL)", stdout);
-    (void)printf(", on %u of %u nodes", view->agreeing, view->count);
+    assert(held->name[0] != '\0');
+    (void)print("held by %s", text_printable(name, sizeof name, held->name, strlen(held->name)));
+    if (held->ticket > 0)                       (void)print(", last ticket %" PRIu64, held->ticket);
+    if (held->ticket > 0 && held->ticket < now) (void)print(" (%s ago)", text_duration(duration, (now - held->ticket) / 1000));
+    if (view->has_end) (void)print(", free in at most %s", text_duration(duration, view->ends_in_ms));
+    else               (void)print(", for ever (no TTL)");
+    (void)print(", on %u of %u nodes", view->agreeing, view->count);
 }
 
 static void print_shared(const struct view *view)
 {
     char duration[TEXT_DURATION_MAX];
 
-    if (view->readers.answers < view->quorum) (void)fputs("shared", stdout);
-    else (void)printf("shared by %s%u", view->readers.are_more ? "more than " : "", view->readers.count);
-    if (view->has_end) (void)printf(", free in at most %s", text_duration(duration, view->ends_in_ms));
-    (void)printf(", on %u of %u nodes", view->agreeing, view->count);
+    assert(view->is_shared);
+    if (view->readers.answers < view->quorum) (void)print("shared");
+    else (void)print("shared by %s%u", view->readers.are_more ? "more than " : "", view->readers.count);
+    if (view->has_end) (void)print(", free in at most %s", text_duration(duration, view->ends_in_ms));
+    (void)print(", on %u of %u nodes", view->agreeing, view->count);
 }
 
 /* A line for each that shares it, and for the one that waits to have it alone. */
@@ -54,57 +59,59 @@ static void print_readers(const struct readers *readers, unsigned count)
     uint64_t now = redlock_wall_us();
     char value[4 * REDLOCK_VALUE_TEXT + 1], duration[TEXT_DURATION_MAX];
 
+    assert(count > 0);
     for (unsigned i = 0; i < readers->count; i++) {
         const struct reader *reader = &readers->readers[i];
-        (void)printf("  shared by %s, %s left, on %u of %u nodes\n",
-                     text_printable(value, sizeof value, reader->value, strlen(reader->value)),
-                     text_duration(duration, reader->ends_in_ms), reader->nodes, count);
+        (void)print("  shared by %s, %s left, on %u of %u nodes\n",
+                    text_printable(value, sizeof value, reader->value, strlen(reader->value)),
+                    text_duration(duration, reader->ends_in_ms), reader->nodes, count);
     }
     if (!readers->has_writer) return;
-    (void)fputs("  somebody waits to have it alone", stdout);
-    if (readers->writer_wall_us < now) (void)printf(", for %s", text_duration(duration, (now - readers->writer_wall_us) / 1000));
-    (void)putchar('\n');
+    (void)print("  somebody waits to have it alone");
+    if (readers->writer_wall_us < now) (void)print(", for %s", text_duration(duration, (now - readers->writer_wall_us) / 1000));
+    (void)print("\n");
 }
 
 /* How many may vote, if not all do, and whether anybody can acquire it. */
 static void print_voters(const struct view *view)
 {
     if (view->voters < view->count || view->givers < view->quorum)
-        (void)printf("; %u of %u may vote", view->voters, view->count);
-    if (view->givers < view->quorum && view->givers < view->voters) (void)printf(", %u give tickets", view->givers);
+        (void)print("; %u of %u may vote", view->voters, view->count);
+    if (view->givers < view->quorum && view->givers < view->voters) (void)print(", %u give tickets", view->givers);
     if (view->givers < view->quorum || (view->verdict == VERDICT_FREE && view->grantors < view->quorum))
-        (void)fputs(", so nobody can acquire it now", stdout);
+        (void)print(", so nobody can acquire it now");
 }
 
 void status_print_verdict(const struct view *view)
 {
     char resource[TEXT_MAX], value[4 * REDLOCK_TOKEN_TEXT + 8], duration[TEXT_DURATION_MAX];
 
+    assert(view->resource);
     (void)text_printable(resource, sizeof resource, view->resource, strlen(view->resource));
-    (void)printf("%s: ", resource);
+    (void)print("%s: ", resource);
     switch (view->verdict) {
     case VERDICT_FREE:
-        (void)printf("free on %u of %u nodes", view->agreeing, view->count);
+        (void)print("free on %u of %u nodes", view->agreeing, view->count);
         break;
     case VERDICT_HELD:
         if (view->is_shared)                 print_shared(view);
         else if (view->held.name[0] != '\0') print_named_holder(view);
-        else (void)printf("held by %s %s%s on %u of %u nodes", status_value_text(&view->sights[view->holder], value, sizeof value),
+        else (void)print("held by %s %s%s on %u of %u nodes", status_value_text(&view->sights[view->holder], value, sizeof value),
                      view->has_end ? "for another " : "for ever (no TTL)",
                      view->has_end ? text_duration(duration, view->ends_in_ms) : "", view->agreeing, view->count);
         break;
     case VERDICT_OTHER_TYPE:
-        (void)printf("held on %u of %u nodes by a key of another type: Redisson's lock, or none",
-                     view->agreeing, view->count);
+        (void)print("held on %u of %u nodes by a key of another type: Redisson's lock, or none",
+                    view->agreeing, view->count);
         break;
     case VERDICT_SPLIT:
-        (void)printf("split: neither free nor held on a quorum; %u of %u nodes can tell", view->agreeing, view->count);
+        (void)print("split: neither free nor held on a quorum; %u of %u nodes can tell", view->agreeing, view->count);
         break;
     case VERDICT_NO_QUORUM:
-        (void)printf("no quorum: %u of %u nodes can tell", view->agreeing, view->count);
+        (void)print("no quorum: %u of %u nodes can tell", view->agreeing, view->count);
         break;
     }
-    (void)printf(" (quorum %u)", view->quorum);
+    (void)print(" (quorum %u)", view->quorum);
     print_voters(view);
 }
 
@@ -112,17 +119,18 @@ static void print_sight(const struct redlock_sight *sight)
 {
     char value[4 * REDLOCK_TOKEN_TEXT + 8], duration[TEXT_DURATION_MAX];
 
-    if (!sight->exists)         (void)fputs("free", stdout);
-    else if (!sight->is_string) (void)fputs("a key of another type", stdout);
-    else if (is_shared_marker(sight)) (void)fputs("shared", stdout);
-    else                        (void)printf("held by %s", status_value_text(sight, value, sizeof value));
-    if (sight->exists && sight->has_ttl)       (void)printf(", %s left", text_duration(duration, sight->ttl_ms));
-    else if (sight->exists)                    (void)fputs(", no TTL: it does not end by itself", stdout);
+    if (!sight->exists)               (void)print("free");
+    else if (!sight->is_string)       (void)print("a key of another type");
+    else if (is_shared_marker(sight)) (void)print("shared");
+    else                              (void)print("held by %s", status_value_text(sight, value, sizeof value));
+    if (sight->exists && sight->has_ttl) (void)print(", %s left", text_duration(duration, sight->ttl_ms));
+    else if (sight->exists)              (void)print(", no TTL: it does not end by itself");
 }
 
 /* Has it a vote in spite of its trouble, or does that say itself whether it has one? */
 static bool votes_or_says_so(const struct view *view, unsigned k)
 {
+    assert(k < view->count);
     return view_may_vote(view, k) || (!(view->barred >> k & 1) && view->session->notes[k].is_voting) ||
            view->session->notes[k].trouble == REDLOCK_TROUBLE_RESTARTED;
 }
@@ -132,10 +140,11 @@ static void print_node(const struct view *view, unsigned k, int width)
     const char *trouble = view_trouble(view, k);
     bool seen = view->sights[k].seen;
 
-    (void)printf("  node %-2u %-*s  ", k, width, redlock_node_address(&view->session->client, k));
+    assert(k < view->count);
+    (void)print("  node %-2u %-*s  ", k, width, redlock_node_address(&view->session->client, k));
     if (seen) print_sight(&view->sights[k]);
-    if (trouble) (void)printf(!seen ? "%s" : votes_or_says_so(view, k) ? " (%s)" : " (no vote: %s)", trouble);
-    (void)putchar('\n');
+    if (trouble) (void)print(!seen ? "%s" : votes_or_says_so(view, k) ? " (%s)" : " (no vote: %s)", trouble);
+    (void)print("\n");
 }
 
 /* Once, behind all resources. */
@@ -152,7 +161,7 @@ static void print_view(const struct view *view)
     int width = 0;
 
     status_print_verdict(view);
-    (void)putchar('\n');
+    (void)print("\n");
     if (view->is_shared) print_readers(&view->readers, view->count);
     for (unsigned k = 0; k < view->count; k++) {
         int size = (int)strlen(redlock_node_address(&view->session->client, k));
@@ -165,8 +174,8 @@ static void print_view(const struct view *view)
 
 static void json_ttl(bool has_ttl, uint32_t ttl_ms)
 {
-    if (has_ttl) (void)printf(",\"ttl_ms\":%" PRIu32, ttl_ms);
-    else         (void)fputs(",\"ttl_ms\":null", stdout);
+    if (has_ttl) (void)print(",\"ttl_ms\":%" PRIu32, ttl_ms);
+    else         (void)print(",\"ttl_ms\":null");
 }
 
 static const char *state_name(const struct redlock_sight *sight)
@@ -177,7 +186,7 @@ static const char *state_name(const struct redlock_sight *sight)
 static void json_value(const struct redlock_sight *sight)
 {
     if (sight->is_readable) json_string(stdout, sight->value, sight_kept(sight));
-    else                    (void)fputs("null", stdout);
+    else                    (void)print("null");
 }
 
 static void json_node(const struct view *view, unsigned k)
@@ -185,73 +194,74 @@ static void json_node(const struct view *view, unsigned k)
     const struct redlock_sight *sight = &view->sights[k];
     const char *trouble = view_trouble(view, k);
 
-    (void)printf("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
+    assert(k < view->count);
+    (void)print("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
     json_text(stdout, redlock_node_address(&view->session->client, k));
-    (void)printf(",\"state\":\"%s\"", state_name(sight));
+    (void)print(",\"state\":\"%s\"", state_name(sight));
     if (sight->exists && sight->is_string) {
-        (void)fputs(",\"value\":", stdout);
+        (void)print(",\"value\":");
         json_value(sight);
     }
     if (sight->exists) json_ttl(sight->has_ttl, sight->ttl_ms);
-    (void)printf(",\"votes\":%s,\"trouble\":", view_may_vote(view, k) ? "true" : "false");
+    (void)print(",\"votes\":%s,\"trouble\":", view_may_vote(view, k) ? "true" : "false");
     if (trouble) json_text(stdout, trouble);
-    else         (void)fputs("null", stdout);
-    (void)putchar('}');
+    else         (void)print("null");
+    (void)print("}");
 }
 
 /* Those that share it, and whether one waits to have it alone. */
 static void json_readers(const struct readers *readers)
 {
-    (void)fputs(",\"shared\":true,\"readers\":[", stdout);
+    (void)print(",\"shared\":true,\"readers\":[");
     for (unsigned i = 0; i < readers->count; i++) {
-        (void)printf("%s{\"value\":", i > 0 ? "," : "");
+        (void)print("%s{\"value\":", i > 0 ? "," : "");
         json_text(stdout, readers->readers[i].value);
-        (void)printf(",\"ttl_ms\":%" PRIu32 ",\"agreeing\":%u}", readers->readers[i].ends_in_ms, readers->readers[i].nodes);
+        (void)print(",\"ttl_ms\":%" PRIu32 ",\"agreeing\":%u}", readers->readers[i].ends_in_ms, readers->readers[i].nodes);
     }
-    (void)printf("],\"more_readers\":%s,\"writer_waits_since\":", readers->are_more ? "true" : "false");
-    if (readers->has_writer) (void)printf("%" PRIu64, readers->writer_wall_us);
-    else                     (void)fputs("null", stdout);
+    (void)print("],\"more_readers\":%s,\"writer_waits_since\":", readers->are_more ? "true" : "false");
+    if (readers->has_writer) (void)print("%" PRIu64, readers->writer_wall_us);
+    else                     (void)print("null");
 }
 
 void status_json(const struct view *view)
 {
     struct fingerprint fingerprint = fingerprint_take(&view->session->client);
 
-    (void)printf("\"verdict\":\"%s\",\"agreeing\":%u,\"voters\":%u,\"ticket_givers\":", view_verdict_name(view),
-                 view->agreeing, view->voters);
-    if (view->session->settings->ticket) (void)printf("%u", view->givers);
-    else                                 (void)fputs("null", stdout);
-    (void)printf(",\"can_acquire\":%s,\"quorum\":%u", view_status(view) == REDLOCK_OK ? "true" : "false", view->quorum);
+    (void)print("\"verdict\":\"%s\",\"agreeing\":%u,\"voters\":%u,\"ticket_givers\":", view_verdict_name(view),
+                view->agreeing, view->voters);
+    if (view->session->settings->ticket) (void)print("%u", view->givers);
+    else                                 (void)print("null");
+    (void)print(",\"can_acquire\":%s,\"quorum\":%u", view_status(view) == REDLOCK_OK ? "true" : "false", view->quorum);
     if (view->verdict == VERDICT_HELD) {
-        (void)fputs(",\"value\":", stdout);
+        (void)print(",\"value\":");
         json_value(&view->sights[view->holder]);
         json_ttl(view->has_end, view->ends_in_ms);
-        (void)fputs(",\"holder\":", stdout);
+        (void)print(",\"holder\":");
         if (view->held.name[0] != '\0') json_text(stdout, view->held.name);
-        else                            (void)fputs("null", stdout);
-        if (view->held.ticket > 0) (void)printf(",\"ticket\":%" PRIu64, view->held.ticket);
+        else                            (void)print("null");
+        if (view->held.ticket > 0) (void)print(",\"ticket\":%" PRIu64, view->held.ticket);
         if (view->is_shared) json_readers(&view->readers);
     }
-    (void)fputs(",\"fingerprint\":", stdout);
+    (void)print(",\"fingerprint\":");
     if (fingerprint.known > 0) json_text(stdout, fingerprint.text);
-    else                       (void)fputs("null", stdout);
-    (void)printf(",\"fingerprint_of\":%u,\"nodes\":[", fingerprint.known);
+    else                       (void)print("null");
+    (void)print(",\"fingerprint_of\":%u,\"nodes\":[", fingerprint.known);
     for (unsigned k = 0; k < view->count; k++) json_node(view, k);
-    (void)fputs("]}", stdout);
+    (void)print("]}");
 }
 
 static void print_json(const struct view *view)
 {
-    report_json_begin(stdout, view->session->settings, view->resource, view_status(view), NULL);
+    output_json_begin(stdout, &view->session->settings->output, view->resource, view_status(view), NULL);
     status_json(view);
-    (void)putchar('\n');
+    (void)print("\n");
 }
 
 /* Nothing was seen. */
 static void report_blind(struct session *session, const char *resource, enum redlock_status status)
 {
-    if (session->settings->json) {
-        report_json_begin(stdout, session->settings, resource, status, NULL);
+    if (session->output->json) {
+        output_json_begin(stdout, &session->settings->output, resource, status, NULL);
         report_json_end(stdout, session);
     } else if (!session->signal) {
         say("%s: %s", resource, redlock_status_text(status));
@@ -265,11 +275,11 @@ static enum redlock_status show(struct session *session, const char *resource)
     enum redlock_status status = view_look(&view, session, resource);
 
     if (status == REDLOCK_OK) {
-        if (session->settings->json) print_json(&view);
-        else                         print_view(&view);
-        if (!session->settings->json && view.verdict == VERDICT_FREE && strchr(resource, '*'))
+        if (session->output->json) print_json(&view);
+        else                       print_view(&view);
+        if (!session->output->json && view.verdict == VERDICT_FREE && strchr(resource, '*'))
             say("%s is the name of one lock: 'redlock scan PATTERN' finds those of several", resource);
-        status = report_written("the result") ? view_status(&view) : REDLOCK_SYSTEM;
+        status = output_written("the result") ? view_status(&view) : REDLOCK_SYSTEM;
     } else {
         report_blind(session, resource, status);
     }
@@ -282,39 +292,41 @@ static void print_permits(const struct permits *permits, const char *resource)
 {
     char name[TEXT_MAX];
 
-    (void)printf("%s: ", text_printable(name, sizeof name, resource, strlen(resource)));
+    assert(permits->known <= permits->count);
+    (void)print("%s: ", text_printable(name, sizeof name, resource, strlen(resource)));
     if (permits->known < permits->count)
-        (void)printf("of %u permits %u are known to be taken; of %u too few nodes can tell", permits->count, permits->taken,
-                     permits->count - permits->known);
+        (void)print("of %u permits %u are known to be taken; of %u too few nodes can tell", permits->count, permits->taken,
+                    permits->count - permits->known);
     else
-        (void)printf("%u of %u permits taken", permits->taken, permits->count);
+        (void)print("%u of %u permits taken", permits->taken, permits->count);
     if (permits->taken < permits->known && permits_status(permits) != REDLOCK_OK)
-        (void)fputs(", but nobody can acquire one now", stdout);
-    (void)putchar('\n');
+        (void)print(", but nobody can acquire one now");
+    (void)print("\n");
     for (unsigned i = 0; i < permits->count; i++) {
-        (void)fputs("  ", stdout);
+        (void)print("  ");
         status_print_verdict(&permits->views[i]);
-        (void)putchar('\n');
+        (void)print("\n");
     }
 }
 
 void status_json_permits(const struct permits *permits)
 {
-    (void)printf("\"permits\":%u,\"taken\":%u,\"slots\":[", permits->count, permits->taken);
+    assert(permits->count > 0);
+    (void)print("\"permits\":%u,\"taken\":%u,\"slots\":[", permits->count, permits->taken);
     for (unsigned i = 0; i < permits->count; i++) {
         (void)fputs(i > 0 ? ",{\"resource\":" : "{\"resource\":", stdout);
         json_text(stdout, permits->names[i]);
-        (void)putchar(',');
+        (void)print(",");
         status_json(&permits->views[i]);
     }
-    (void)fputs("]}", stdout);
+    (void)print("]}");
 }
 
 static void print_json_of_permits(const struct permits *permits, struct session *session, const char *resource)
 {
-    report_json_begin(stdout, session->settings, resource, permits_status(permits), NULL);
+    output_json_begin(stdout, &session->settings->output, resource, permits_status(permits), NULL);
     status_json_permits(permits);
-    (void)putchar('\n');
+    (void)print("\n");
 }
 
 static enum redlock_status show_permits(struct session *session, const char *resource)
@@ -326,9 +338,9 @@ static enum redlock_status show_permits(struct session *session, const char *res
         report_blind(session, resource, status);
         return status;
     }
-    if (session->settings->json) print_json_of_permits(&permits, session, resource);
-    else                         print_permits(&permits, resource);
-    return report_written("the result") ? permits_status(&permits) : REDLOCK_SYSTEM;
+    if (session->output->json) print_json_of_permits(&permits, session, resource);
+    else                       print_permits(&permits, resource);
+    return output_written("the result") ? permits_status(&permits) : REDLOCK_SYSTEM;
 }
 
 /* One after the other. The worst is the exit status: not free, no quorum, something wrong. */
@@ -342,8 +354,8 @@ int status_command(struct session *session, struct settings *settings)
         status = settings->permits > 0 ? show_permits(session, settings->names[i]) : show(session, settings->names[i]);
         if (status > worst) worst = status;
     }
-    if (!settings->json && !session->signal && worst <= REDLOCK_NO_QUORUM) print_fingerprint(session);
-    if (worst != REDLOCK_SYSTEM && !report_written("the result")) worst = REDLOCK_SYSTEM;
+    if (!settings->output.json && !session->signal && worst <= REDLOCK_NO_QUORUM) print_fingerprint(session);
+    if (worst != REDLOCK_SYSTEM && !output_written("the result")) worst = REDLOCK_SYSTEM;
     code = exit_of(session, worst);
     session_close(session);
     return code;

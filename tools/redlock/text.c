@@ -1,11 +1,13 @@
 #include "text.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "outbox.h"
+#include "print.h"
 
 /* ---- UTF-8 ---- */
 
@@ -28,6 +30,7 @@ static size_t utf8_size(const uint8_t *bytes, size_t size)
     size_t wanted = first < 0x80 ? 1 : first >= 0xc2 && first <= 0xdf ? 2 : (first & 0xf0) == 0xe0 ? 3
                   : first >= 0xf0 && first <= 0xf4 ? 4 : 0;
 
+    assert(size > 0);
     if (wanted == 0 || wanted > size) return 0;
     for (size_t i = 1; i < wanted; i++) {
         if (!is_tail(bytes[i])) return 0;
@@ -57,12 +60,13 @@ const char *text_printable(char *text, size_t text_size, const void *bytes, size
     const uint8_t *from = bytes, *end = from + size;
     size_t used = 0;
 
+    assert(text_size > 0);
     while (from < end) {
         size_t taken = utf8_size(from, (size_t)(end - from));
         bool is_plain = taken > 0 && !is_control(from);
         if (used + (is_plain ? taken : 4) >= text_size) break;
         if (is_plain) memcpy(text + used, from, taken);
-        else          (void)snprintf(text + used, 5, "\\x%02x", *from);
+        else          (void)print_text(text + used, 5, "\\x%02x", *from);
         used += is_plain ? taken : 4;
         from += is_plain ? taken : 1;
     }
@@ -88,16 +92,17 @@ void text_say(const char *format, va_list arguments)
     int size;
     char *text;
 
+    assert(format);
     va_copy(again, arguments);
-    size = vsnprintf(NULL, 0, format, arguments);
+    size = print_text_list(NULL, 0, format, arguments);
     text = size >= 0 ? malloc((size_t)size + 8) : NULL;
     if (text) {
-        (void)vsnprintf(text, (size_t)size + 1, format, again);
+        (void)print_text_list(text, (size_t)size + 1, format, again);
         cut_middle(text, (size_t)size);
     }
     va_end(again);
     text_printable(printable, sizeof printable, text ? text : "out of memory", text ? strlen(text) : 13);
-    (void)fprintf(outbox_compose(), "redlock: %s\n", printable);
+    (void)print_to(outbox_compose(), "redlock: %s\n", printable);
     (void)outbox_send(OUTLET_STDERR, 0);
     free(text);
 }
@@ -115,17 +120,17 @@ const char *text_duration(char text[TEXT_DURATION_MAX], uint64_t ms)
 {
     uint64_t s = ms / 1000;
 
-    if (ms < 1000)      (void)snprintf(text, TEXT_DURATION_MAX, "%" PRIu64 " ms", ms);
-    else if (s < 120)   (void)snprintf(text, TEXT_DURATION_MAX, "%" PRIu64 ".%" PRIu64 " s", s, ms % 1000 / 100);
-    else if (s < 7200)  (void)snprintf(text, TEXT_DURATION_MAX, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
-    else                (void)snprintf(text, TEXT_DURATION_MAX, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s % 3600 / 60);
+    if (ms < 1000)     (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 " ms", ms);
+    else if (s < 120)  (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 ".%" PRIu64 " s", s, ms % 1000 / 100);
+    else if (s < 7200) (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
+    else               (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s % 3600 / 60);
     return text;
 }
 
 const char *text_ms(char text[TEXT_DURATION_MAX], uint64_t us)
 {
-    if (us % 1000 == 0) (void)snprintf(text, TEXT_DURATION_MAX, "%" PRIu64, us / 1000);
-    else                (void)snprintf(text, TEXT_DURATION_MAX, "%" PRIu64 ".%03" PRIu64, us / 1000, us % 1000);
+    if (us % 1000 == 0) (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64, us / 1000);
+    else                (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 ".%03" PRIu64, us / 1000, us % 1000);
     return text;
 }
 
@@ -137,17 +142,28 @@ const char *text_time(char text[TEXT_TIME_MAX], uint64_t wall_us)
     unsigned year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
     unsigned of_year = of_era - (365 * year + year / 4 - year / 100), month = (5 * of_year + 2) / 153;
 
-    (void)snprintf(text, TEXT_TIME_MAX, "%u-%02u-%02uT%02u:%02u:%02u.%03uZ", year + era * 400 + (month > 9),
-                   month < 10 ? month + 3 : month - 9, of_year - (153 * month + 2) / 5 + 1, (unsigned)(s / 3600 % 24),
-                   (unsigned)(s / 60 % 60), (unsigned)(s % 60), (unsigned)(wall_us / 1000 % 1000));
+    assert(month < 12);
+    (void)print_text(text, TEXT_TIME_MAX, "%u-%02u-%02uT%02u:%02u:%02u.%03uZ", year + era * 400 + (month > 9),
+                     month < 10 ? month + 3 : month - 9, of_year - (153 * month + 2) / 5 + 1, (unsigned)(s / 3600 % 24),
+                     (unsigned)(s / 60 % 60), (unsigned)(s % 60), (unsigned)(wall_us / 1000 % 1000));
     return text;
+}
+
+const char *text_find(const char *text, const char *words)
+{
+    size_t size = strlen(words);
+
+    assert(size > 0);
+    for (; *text != '\0'; text++)
+        if (strncmp(text, words, size) == 0) return text;
+    return NULL;
 }
 
 void text_cut_echo(char *text)
 {
-    char *echo = strstr(text, ", with args");
+    const char *echo = text_find(text, ", with args");
 
-    if (echo) *echo = '\0';
+    if (echo) text[echo - text] = '\0';
 }
 
 /* ---- For machines ---- */
@@ -156,11 +172,12 @@ void json_string(FILE *file, const void *bytes, size_t size)
 {
     const uint8_t *from = bytes, *end = from + size;
 
+    assert(file);
     (void)fputc('"', file);
     while (from < end) {
         size_t taken = utf8_size(from, (size_t)(end - from));
         if (taken == 0 || *from < 0x20 || *from == 0x7f) {
-            (void)fprintf(file, "\\u%04x", *from++);
+            (void)print_to(file, "\\u%04x", *from++);
             continue;
         }
         if (*from == '"' || *from == '\\') (void)fputc('\\', file);

@@ -2,11 +2,13 @@
 #ifndef TLS_H
 #define TLS_H
 
-#include "reading.h"
+#include "settings.h"
+
+enum { TLS_FILES = 3 };
 
 /* What the options, and else the environment, say of it: settings->options get a transport, where a node asks for one. What is
- * wrong is said and ends the program, as in options.h. */
-void tls_read(const struct reading *r);
+ * wrong is said and ends the program, as by refuse(). given: --tls-ca, --tls-cert, --tls-key, or NULL for each. */
+void tls_read(struct settings *settings, const char *const given[TLS_FILES]);
 
 /* Reads the files that they name, for the session that is to be opened: a process that is begun before has no key. False: that
  * cannot be, and was said. */

@@ -1,5 +1,6 @@
 #include "trace.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 
 #include "outbox.h"
+#include "print.h"
 #include "text.h"
 
 enum {
@@ -38,6 +40,7 @@ static void reset_session(struct trace_session *session, bool is_blind)
 
 void trace_begin(struct trace *trace, struct redlock_client *client, enum trace_mode mode)
 {
+    assert(mode != TRACE_NOTHING);
     memset(trace, 0, sizeof *trace);
     trace->client = client;
     trace->node_count = redlock_node_count(client);
@@ -60,9 +63,10 @@ static void put(struct trace *trace, const char *format, ...)
 {
     va_list arguments;
 
+    assert(trace->out_used <= sizeof trace->out);
     if (sizeof trace->out - trace->out_used < LINE_MAX_SIZE) write_out(trace);
     va_start(arguments, format);
-    (void)vsnprintf(trace->out + trace->out_used, LINE_MAX_SIZE, format, arguments);
+    (void)print_text_list(trace->out + trace->out_used, LINE_MAX_SIZE, format, arguments);
     va_end(arguments);
     trace->out_used += strlen(trace->out + trace->out_used);
 }
@@ -71,6 +75,7 @@ static void print_line(struct trace *trace, uint64_t at_us, const char *origin, 
 {
     uint64_t since;
 
+    assert(text && meaning);
     if (trace->began_at == 0) {
         trace->began_at = at_us;
         put(trace, "      ms  node     (> sent, < received, = what came of it)\n");
@@ -91,7 +96,8 @@ static void print_node_line(struct trace *trace, uint64_t at_us, unsigned k, cha
 {
     char origin[16];
 
-    (void)snprintf(origin, sizeof origin, "%4u%c %c", k % trace->node_count, is_subscription(trace, k) ? 'e' : ' ', direction);
+    assert(k < TRACE_SESSIONS_MAX);
+    (void)print_text(origin, sizeof origin, "%4u%c %c", k % trace->node_count, is_subscription(trace, k) ? 'e' : ' ', direction);
     print_line(trace, at_us, origin, text, meaning);
 }
 
@@ -123,6 +129,7 @@ static const char *describe_session(const struct trace *trace, unsigned k, uint6
 
 static const char *address_of(const struct trace *trace, unsigned k)
 {
+    assert(trace->node_count > 0);
     return trace->client ? redlock_node_address(trace->client, k % trace->node_count) : "";
 }
 
@@ -130,10 +137,11 @@ static void print_connected(struct trace *trace, const struct redlock_event *eve
 {
     char text[REDLOCK_ADDRESS_MAX + TRACE_TEXT_MAX];
 
+    assert(event->session < TRACE_SESSIONS_MAX);
     reset_session(&trace->sessions[event->session], false);
     if (trace->mode == TRACE_VOTES) return;
-    (void)snprintf(text, sizeof text, "connected to %s%s", address_of(trace, event->session),
-                   is_subscription(trace, event->session) ? ", to hear of releases" : "");
+    (void)print_text(text, sizeof text, "connected to %s%s", address_of(trace, event->session),
+                     is_subscription(trace, event->session) ? ", to hear of releases" : "");
     print_node_line(trace, event->at_us, event->session, '=', text, "");
 }
 
@@ -142,8 +150,9 @@ static void print_disconnected(struct trace *trace, const struct redlock_event *
     char text[REDLOCK_ADDRESS_MAX + TRACE_TEXT_MAX + 2], why[TRACE_TEXT_MAX];
     bool was_needed = event->trouble != REDLOCK_TROUBLE_NEW;
 
-    (void)snprintf(text, sizeof text, "%s: %s", address_of(trace, event->session),
-                   was_needed ? describe_session(trace, event->session, event->at_us, why) : "no longer needed");
+    assert(event->session < TRACE_SESSIONS_MAX);
+    (void)print_text(text, sizeof text, "%s: %s", address_of(trace, event->session),
+                     was_needed ? describe_session(trace, event->session, event->at_us, why) : "no longer needed");
     if (was_needed || trace->mode == TRACE_ALL) print_node_line(trace, event->at_us, event->session, '=', text, "");
     reset_session(&trace->sessions[event->session], false);
 }
@@ -155,10 +164,10 @@ static void print_ready(struct trace *trace, const struct redlock_event *event)
     char text[2 * TRACE_TEXT_MAX], state[TRACE_TEXT_MAX], id[48] = "";
 
     if (is_subscription(trace, event->session) || trace->mode == TRACE_VOTES) return;
-    if (run_id) (void)snprintf(id, sizeof id, ", run_id %02x%02x%02x..%02x", run_id[0], run_id[1], run_id[2],
-                               run_id[REDLOCK_RUN_ID_SIZE - 1]);
-    (void)snprintf(text, sizeof text, "ready: %s%s%s", describe_session(trace, event->session, event->at_us, state), id,
-                   event->is_new_server || !run_id ? "" : " as before");
+    if (run_id) (void)print_text(id, sizeof id, ", run_id %02x%02x%02x..%02x", run_id[0], run_id[1], run_id[2],
+                                 run_id[REDLOCK_RUN_ID_SIZE - 1]);
+    (void)print_text(text, sizeof text, "ready: %s%s%s", describe_session(trace, event->session, event->at_us, state), id,
+                     event->is_new_server || !run_id ? "" : " as before");
     print_node_line(trace, event->at_us, event->session, '=', text, "");
 }
 
@@ -184,9 +193,9 @@ static void print_beginning(struct trace *trace, const struct redlock_event *eve
     trace->round = event->round;
     trace->not_asked = trace->unknown = 0;
     trace->extends = event->phase == REDLOCK_PHASE_EXTENDING;
-    if (event->ttl_ms > 0) (void)snprintf(ttl, sizeof ttl, ", TTL %" PRIu32 " ms", event->ttl_ms);
-    (void)snprintf(text, sizeof text, "%s, round %" PRIu32 ": to %u nodes, quorum %u%s", name, event->round, trace->node_count,
-                   redlock_quorum(trace->node_count), ttl);
+    if (event->ttl_ms > 0) (void)print_text(ttl, sizeof ttl, ", TTL %" PRIu32 " ms", event->ttl_ms);
+    (void)print_text(text, sizeof text, "%s, round %" PRIu32 ": to %u nodes, quorum %u%s", name, event->round, trace->node_count,
+                     redlock_quorum(trace->node_count), ttl);
     print_decided(trace, event->at_us, text);
 }
 
@@ -200,8 +209,8 @@ static void print_not_asked(struct trace *trace, const struct redlock_event *eve
     for (unsigned k = 0; k < trace->node_count; k++) {
         if (!(news >> k & 1)) continue;
         if (strcmp(describe_session(trace, k, event->at_us, why), "ok") == 0 && trace->extends)
-            (void)snprintf(why, sizeof why, "it has not granted the lock");
-        (void)snprintf(text, sizeof text, "not asked: %s", why);
+            (void)print_text(why, sizeof why, "it has not granted the lock");
+        (void)print_text(text, sizeof text, "not asked: %s", why);
         print_node_line(trace, event->at_us, k, '=', text, "");
     }
 }
@@ -219,12 +228,13 @@ static void describe_won(char *text, size_t size, const struct trace *trace, con
 {
     char took[TEXT_DURATION_MAX], drift[TEXT_DURATION_MAX], left[TEXT_DURATION_MAX], ticket[32] = "";
 
+    assert(size > 0);
     if (event->ticket > 0 && event->command == REDLOCK_COMMAND_ACQUIRE)
-        (void)snprintf(ticket, sizeof ticket, ", ticket %" PRIu64, event->ticket);
-    (void)snprintf(text, size, "%s %u/%u: %" PRIu32 " - %s elapsed - %s drift = %s ms valid%s",
-                   event->status == REDLOCK_OK ? "won" : "too late,", count_of(event->granted), trace->node_count,
-                   event->ttl_ms, text_ms(took, event->elapsed_us), text_ms(drift, event->drift_us),
-                   text_ms(left, event->validity_us), ticket);
+        (void)print_text(ticket, sizeof ticket, ", ticket %" PRIu64, event->ticket);
+    (void)print_text(text, size, "%s %u/%u: %" PRIu32 " - %s elapsed - %s drift = %s ms valid%s",
+                     event->status == REDLOCK_OK ? "won" : "too late,", count_of(event->granted), trace->node_count,
+                     event->ttl_ms, text_ms(took, event->elapsed_us), text_ms(drift, event->drift_us),
+                     text_ms(left, event->validity_us), ticket);
 }
 
 /* Pending votes may still be grants, but no longer enough of them. */
@@ -234,9 +244,11 @@ static void describe_lost(char *text, size_t size, const struct trace *trace, co
     unsigned granted = count_of(event->granted), pending = trace->node_count - granted - refused - unknown - not_asked;
     char took[TEXT_DURATION_MAX];
 
-    (void)snprintf(text, size, "lost after %s ms: %u granted, %u refused, %u unknown, %u not asked, %u pending: %u of %u at most, "
-                   "quorum %u", text_ms(took, event->elapsed_us), granted, refused, unknown, not_asked, pending, granted + pending,
-                   trace->node_count, redlock_quorum(trace->node_count));
+    assert(size > 0);
+    (void)print_text(text, size,
+                     "lost after %s ms: %u granted, %u refused, %u unknown, %u not asked, %u pending: %u of %u at most, quorum %u",
+                     text_ms(took, event->elapsed_us), granted, refused, unknown, not_asked, pending, granted + pending,
+                     trace->node_count, redlock_quorum(trace->node_count));
 }
 
 static void print_verdict(struct trace *trace, const struct redlock_event *event)
@@ -244,6 +256,7 @@ static void print_verdict(struct trace *trace, const struct redlock_event *event
     bool has_quorum = count_of(event->granted) >= redlock_quorum(trace->node_count);
     char text[TRACE_TEXT_MAX];
 
+    assert(trace->node_count > 0);
     print_not_asked(trace, event);
     print_silent(trace, event);
     if (has_quorum) describe_won(text, sizeof text, trace, event);
@@ -258,7 +271,7 @@ static void print_ended(struct trace *trace, const struct redlock_event *event)
     char text[TRACE_TEXT_MAX];
 
     if (event->command == REDLOCK_COMMAND_RELEASE) {
-        (void)snprintf(text, sizeof text, "released %u/%u", count_of(event->granted), trace->node_count);
+        (void)print_text(text, sizeof text, "released %u/%u", count_of(event->granted), trace->node_count);
         print_decided(trace, event->at_us, text);
     } else if (event->command == REDLOCK_COMMAND_ACQUIRE && event->status != REDLOCK_OK && event->status != trace->verdict) {
         print_decided(trace, event->at_us, redlock_status_text(event->status));
@@ -269,6 +282,7 @@ static void print_ended(struct trace *trace, const struct redlock_event *event)
 
 static void add_text(struct trace_stream *stream, const char *text)
 {
+    assert(stream->used < sizeof stream->text);
     while (*text != '\0' && stream->used < sizeof stream->text - 1) stream->text[stream->used++] = *text++;
     stream->text[stream->used] = '\0';
 }
@@ -284,6 +298,7 @@ static size_t line_size(const uint8_t *data, size_t size)
 {
     const uint8_t *end = memchr(data, '\r', size);
 
+    assert(data);
     return end ? (size_t)(end - data) : size;
 }
 
@@ -292,6 +307,7 @@ static void add_bytes(struct trace_stream *stream, const uint8_t *data, size_t s
 {
     char text[4 * SHOWN_MAX + 1];
 
+    assert(size <= SHOWN_MAX);
     add_text(stream, text_printable(text, sizeof text, data, size));
 }
 
@@ -335,7 +351,7 @@ static void add_number(struct trace_stream *stream, int64_t integer)
 {
     char number[24];
 
-    (void)snprintf(number, sizeof number, "%s%" PRId64, stream->words > 1 ? "" : ":", integer);
+    (void)print_text(number, sizeof number, "%s%" PRId64, stream->words > 1 ? "" : ":", integer);
     add_text(stream, number);
 }
 
@@ -360,6 +376,7 @@ static const char *name_argument(struct trace_stream *stream, unsigned number, c
 {
     const char *name = redlock_argument_name(stream->command, number - WORD_KEYS - stream->keys);
 
+    assert(number >= WORD_KEYS + stream->keys);
     if (stream->is_of_shared) return stream->command == REDLOCK_COMMAND_ACQUIRE && name ? "arrived" : NULL;
     if (!name || *name != 'p' || item->size == 0) return name;      /* permits */
     stream->is_of_shared = *item->data == 's' || *item->data == 'x';
@@ -468,6 +485,7 @@ static void note_sent(struct trace *trace, const struct redlock_event *event)
 {
     struct trace_session *session = &trace->sessions[event->session];
 
+    assert(event->session < TRACE_SESSIONS_MAX);
     print_not_asked(trace, event);
     session->asked[session->end++ % TRACE_SENT_MAX] = (struct trace_sent){ (uint8_t)event->command, (uint8_t)event->form };
 }
@@ -477,6 +495,7 @@ static void read_sent(struct trace *trace, uint64_t now_us, unsigned k, const ui
     struct trace_session *session = &trace->sessions[k];
     struct trace_stream *stream = &session->sent;
 
+    assert(k < TRACE_SESSIONS_MAX);
     while (!session->is_blind && session->first != session->end) {
         struct trace_sent asked = session->asked[session->first % TRACE_SENT_MAX];
         stream->command = (enum redlock_command)asked.command;
@@ -497,7 +516,7 @@ static const char *describe_pttl(int64_t ms, char text[TRACE_TEXT_MAX])
 
     if (ms == -1) return "the key has no TTL";
     if (ms < 0)   return "there is no key";
-    (void)snprintf(text, TRACE_TEXT_MAX, "its holder has %s left", text_duration(duration, (uint64_t)ms));
+    (void)print_text(text, TRACE_TEXT_MAX, "its holder has %s left", text_duration(duration, (uint64_t)ms));
     return text;
 }
 
@@ -507,7 +526,7 @@ static const char *describe_refusal(const struct redlock_event *event, char text
     if (event->command == REDLOCK_COMMAND_EXTEND)      return "it is not ours";
     if (event->number == 0 && event->ticket == 0)      return "somebody has it";
     if (event->number != -2)                           return describe_pttl(event->number, text);
-    (void)snprintf(text, TRACE_TEXT_MAX, "it is free, but the ticket must be larger than %" PRIu64, event->ticket);
+    (void)print_text(text, TRACE_TEXT_MAX, "it is free, but the ticket must be larger than %" PRIu64, event->ticket);
     return text;
 }
 
@@ -527,7 +546,8 @@ static const char *describe_refused(const char *reply, const char *why, char tex
     const char *left = strchr(reply, ' '), *turn = left ? strchr(left + 1, ' ') : NULL;
     const char *names = turn ? "; last turn, before us (-1: all):" : "";
 
-    (void)snprintf(text, TRACE_TEXT_MAX, "refused: %.99s%s%.32s", why, names, turn ? turn : "");
+    assert(reply && why);
+    (void)print_text(text, TRACE_TEXT_MAX, "refused: %.99s%s%.32s", why, names, turn ? turn : "");
     return text;
 }
 
@@ -539,7 +559,7 @@ static const char *describe_vote(const struct trace *trace, const struct redlock
         return describe_refused(trace->sessions[event->session].received.text, describe_refusal(event, why), text);
     if (event->vote != REDLOCK_VOTE_GRANTED)
         return event->vote == REDLOCK_VOTE_PENDING ? "too late for its round" : "unknown";
-    (void)snprintf(text, TRACE_TEXT_MAX, "granted, %u/%u", count_of(event->granted), trace->node_count);
+    (void)print_text(text, TRACE_TEXT_MAX, "granted, %u/%u", count_of(event->granted), trace->node_count);
     return text;
 }
 
@@ -578,6 +598,7 @@ static void print_heard(struct trace *trace, const struct redlock_event *event)
     char text[TRACE_TEXT_MAX];
     const char *meaning = "";
 
+    assert(event->session < TRACE_SESSIONS_MAX);
     if (event->round == trace->round) trace->unknown = event->unknown;
     if (session->is_blind || event->session != trace->receiving) return;
     if (!read_message(stream, &trace->bytes, &trace->size)) return;
@@ -619,7 +640,7 @@ static void note_lost(struct trace *trace)
 
     if (lost == 0) return;
     trace->lost += lost;
-    (void)snprintf(text, sizeof text, "%" PRIu64 " events lost: what passes is not shown until the next connection", lost);
+    (void)print_text(text, sizeof text, "%" PRIu64 " events lost: what passes is not shown until the next connection", lost);
     print_decided(trace, trace->last_at, text);
     for (unsigned k = 0; k < TRACE_SESSIONS_MAX; k++) reset_session(&trace->sessions[k], true);
 }
@@ -630,13 +651,14 @@ static void print_events(struct trace *trace)
 
     while (redlock_next_event(&trace->events, &event)) {
         print_event(trace, &event);
-        if (trace->heed) trace->heed(trace->heed_context, &event);
+        if (trace->news) news_take(trace->news, &event);
     }
     note_lost(trace);
 }
 
 static void read_received(struct trace *trace, unsigned k, const uint8_t *bytes, size_t size)
 {
+    assert(k < TRACE_SESSIONS_MAX);
     trace->receiving = k;
     trace->bytes = bytes;
     trace->size = size;
@@ -649,6 +671,7 @@ void trace_traffic(void *context, uint64_t now_us, unsigned k, enum redlock_traf
 {
     struct trace *trace = context;
 
+    assert(context);
     if (what == REDLOCK_RECEIVED) read_received(trace, k, data, size);
     else                          print_events(trace);
     if (what == REDLOCK_SENT)     read_sent(trace, now_us, k, data, size);

@@ -6,6 +6,7 @@
 
 #include "../../redlock/redlock_client.h"
 #include "../../resp/resp.h"
+#include "news.h"
 
 #ifndef TRACE_EVENTS
 #define TRACE_EVENTS 1024       /* Between two looks: of each session that is lost the commands that were under way, and more. */
@@ -68,8 +69,7 @@ struct trace {
     size_t size;
     size_t out_used;
     char out[TRACE_OUT_MAX];            /* Lines that are written when the step is over: writing takes a round's time. */
-    void (*heed)(void *context, const struct redlock_event *event);     /* Sees each event, too. NULL: nobody does. */
-    void *heed_context;
+    struct news *news;                  /* What others take from each event. NULL: nobody does. */
     struct redlock_event_ring events;
     struct redlock_event ring[TRACE_EVENTS];
     struct trace_session sessions[TRACE_SESSIONS_MAX];

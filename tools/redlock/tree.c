@@ -3,11 +3,14 @@
 
 #ifdef __linux__
 
+#include <assert.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+#include "print.h"
 
 void tree_adopt_orphans(void)
 {
@@ -18,6 +21,7 @@ static pid_t spared;            /* 0: none. */
 
 void tree_spare(pid_t pid)
 {
+    assert(pid > 0);
     spared = pid;
 }
 
@@ -33,6 +37,7 @@ static size_t add_numbers(int fd, pid_t pids[], size_t count, size_t max)
     ssize_t size;
     pid_t number = 0;
 
+    assert(count <= max);
     while ((size = read(fd, piece, sizeof piece)) > 0) {
         for (ssize_t i = 0; i < size; i++) {
             bool is_digit = piece[i] >= '0' && piece[i] <= '9';
@@ -49,7 +54,7 @@ static size_t add_children_of_thread(pid_t pid, const char *thread, pid_t pids[]
     char path[64];
     int fd;
 
-    (void)snprintf(path, sizeof path, "/proc/%ld/task/%.20s/children", (long)pid, thread);
+    (void)print_text(path, sizeof path, "/proc/%ld/task/%.20s/children", (long)pid, thread);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return count;
     count = add_numbers(fd, pids, count, max);
@@ -63,7 +68,7 @@ static size_t add_children(pid_t pid, pid_t pids[], size_t count, size_t max)
     struct dirent *entry;
     DIR *threads;
 
-    (void)snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
+    (void)print_text(path, sizeof path, "/proc/%ld/task", (long)pid);
     threads = opendir(path);
     while (threads && (entry = readdir(threads)) != NULL)
         if (entry->d_name[0] != '.') count = add_children_of_thread(pid, entry->d_name, pids, count, max);

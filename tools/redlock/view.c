@@ -1,9 +1,11 @@
 #include "view.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "ask_all.h"
+#include "print.h"
 
 const char *view_verdict_name(const struct view *view)
 {
@@ -29,6 +31,7 @@ static unsigned count_same(const struct view *view, unsigned as)
 {
     unsigned count = 0;
 
+    assert(as < view->count);
     for (unsigned k = 0; k < view->count; k++) count += is_same(&view->sights[k], &view->sights[as]);
     return count;
 }
@@ -36,6 +39,7 @@ static unsigned count_same(const struct view *view, unsigned as)
 /* The longest time after which a quorum of its keys is still there: the quorum-th longest TTL. */
 static void find_end(struct view *view)
 {
+    assert(view->quorum > 0);
     view->has_end = false;
     view->ends_in_ms = 0;
     for (unsigned k = 0; k < view->count; k++) {
@@ -53,6 +57,7 @@ static void find_end(struct view *view)
 
 bool view_may_vote(const struct view *view, unsigned k)
 {
+    assert(k < view->count);
     return redlock_node_votes(redlock_engine(&view->session->client), k, redlock_now_us()) && !(view->barred >> k & 1);
 }
 
@@ -108,6 +113,7 @@ const char *view_trouble(const struct view *view, unsigned k)
     enum redlock_trouble now = redlock_node_trouble(redlock_engine(&view->session->client), k, redlock_now_us());
     bool is_well = now == REDLOCK_TROUBLE_NONE || now == REDLOCK_TROUBLE_WRONGTYPE;
 
+    assert(k < view->count);
     if ((view->refused | view->barred) >> k & 1) return view->session->notes[k].text;
     if (view->sights[k].seen && is_well) return view->session->notes[k].is_voting ? view->session->notes[k].text : NULL;
     return is_well || now == REDLOCK_TROUBLE_NEW ? "no answer in time" : view->session->notes[k].text;
@@ -208,6 +214,7 @@ enum redlock_status view_look(struct view *view, struct session *session, const 
     unsigned count = redlock_node_count(&session->client);
     enum redlock_status status;
 
+    assert(resource);
     *view = (struct view){ .session = session, .resource = resource, .count = count, .quorum = redlock_quorum(count) };
     status = look(session, view);
     if (status == REDLOCK_OK) {
@@ -220,6 +227,7 @@ enum redlock_status view_look(struct view *view, struct session *session, const 
 
 bool view_is_same(const struct view *view, unsigned k, unsigned j)
 {
+    assert(k < view->count && j < view->count);
     return is_same(&view->sights[k], &view->sights[j]);
 }
 
@@ -229,10 +237,11 @@ enum redlock_status permits_look(struct permits *permits, struct session *sessio
 {
     enum redlock_status status = REDLOCK_OK;
 
+    assert(session->settings->permits > 0 && session->settings->permits <= REDLOCK_PERMITS_MAX);
     *permits = (struct permits){ .count = session->settings->permits };
     for (unsigned i = 0; i < permits->count && status == REDLOCK_OK; i++) {
         struct view *view = &permits->views[i];
-        (void)snprintf(permits->names[i], sizeof permits->names[i], "%s:%u", resource, i + 1);
+        (void)print_text(permits->names[i], sizeof permits->names[i], "%s:%u", resource, i + 1);
         status = view_look(view, session, permits->names[i]);
         if (status != REDLOCK_OK) break;
         permits->taken += view->verdict != VERDICT_FREE && view->verdict != VERDICT_NO_QUORUM;
@@ -245,6 +254,7 @@ enum redlock_status permits_status(const struct permits *permits)
 {
     enum redlock_status status = permits->known < permits->count ? REDLOCK_NO_QUORUM : REDLOCK_TAKEN;
 
+    assert(permits->count > 0);
     for (unsigned i = 0; i < permits->count; i++)
         if (view_status(&permits->views[i]) == REDLOCK_OK) return REDLOCK_OK;
     return permits->taken < permits->known ? REDLOCK_NO_QUORUM : status;

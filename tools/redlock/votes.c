@@ -1,5 +1,7 @@
 #include "votes.h"
 
+#include <assert.h>
+
 #include "log.h"
 #include "report.h"
 
@@ -16,6 +18,7 @@ static bool is_without(struct session *session, unsigned k)
 {
     enum redlock_vote vote = redlock_vote_of(&session->lock, k);
 
+    assert(k < redlock_node_count(&session->client));
     if (vote != REDLOCK_VOTE_NOT_ASKED) return vote == REDLOCK_VOTE_UNKNOWN || vote == REDLOCK_VOTE_REFUSED;
     return session->notes[k].trouble != REDLOCK_TROUBLE_NONE;
 }
@@ -23,7 +26,7 @@ static bool is_without(struct session *session, unsigned k)
 /* Each extension is told elsewhere with --verbose, and nothing with --json. */
 static bool is_told(const struct session *session)
 {
-    return !session->settings->verbose && !session->settings->json;
+    return !session->output->verbose && !session->output->json;
 }
 
 /* late: it has not answered before the next extension began. */
@@ -33,6 +36,7 @@ static void watch_node(struct votes *votes, struct session *session, unsigned k,
     uint16_t bit = (uint16_t)(1u << k);
     const char *advice;
 
+    assert(k < redlock_node_count(&session->client));
     if (vote == REDLOCK_VOTE_PENDING) votes->pending |= bit;
     if (vote == REDLOCK_VOTE_GRANTED) session->missing &= (uint16_t)~bit;
     if ((session->missing & bit) || !(late || is_without(session, k))) return;
@@ -53,5 +57,5 @@ void votes_watch(struct votes *votes, struct session *session)
     if (!before || session->missing) return;
     log_transition(session, LOG_RESTORED, NULL);
     if (is_told(session))
-        say("%s: kept with all %u nodes again", session->settings->resource, redlock_node_count(&session->client));
+        say("%s: kept with all %u nodes again", session->output->resource, redlock_node_count(&session->client));
 }

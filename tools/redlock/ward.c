@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "ward.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -31,6 +32,7 @@ static int signal_all(const struct ward *ward, int number)
     size_t count = ward->is_all_below ? tree_list(pids, TREE_MAX) : 0;
     int error = child_signal(&ward->child, number);
 
+    assert(number > 0);
     for (size_t i = 0; i < count; i++)
         if (getpgid(pids[i]) != ward->child.pid) (void)kill(pids[i], number);
     return error;
@@ -41,6 +43,7 @@ int ward_end(struct ward *ward, uint64_t now_us)
 {
     int error;
 
+    assert(!ward->is_ending);
     ward->is_ending = true;
     ward->kill_at = sooner(now_us + (uint64_t)ward->grace_ms * 1000, earlier(ward->valid_until, ward->margin_ms));
     error = signal_all(ward, SIGTERM);
@@ -56,6 +59,7 @@ static uint64_t term_at(const struct ward *ward)
 /* S19: by the last end that was reported, whatever has happened since. */
 void ward_judge(struct ward *ward, uint64_t now_us)
 {
+    assert(ward->is_ending || !ward->is_killed);
     if (!ward->is_ending && now_us >= term_at(ward)) (void)ward_end(ward, now_us);
     if (!ward->is_ending || now_us < ward->kill_at) return;
     ward->is_killed = true;

@@ -3,10 +3,9 @@
 
 #include <stddef.h>
 
-void tls_read(const struct reading *r)
+void tls_read(struct settings *settings, const char *const given[TLS_FILES])
 {
-    if (r->tls[0] || r->tls[1] || r->tls[2])
-        refuse(r->settings, "there is no TLS here: 'make TLS=openssl' or TLS=mbedtls builds it in");
+    if (given[0] || given[1] || given[2]) refuse(settings, "there is no TLS here: 'make TLS=openssl' or TLS=mbedtls builds it in");
 }
 
 bool tls_open(struct settings *settings)

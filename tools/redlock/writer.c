@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "writer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,8 +16,6 @@
 #include "log.h"
 #include "meter.h"
 #include "outbox.h"
-#include "report.h"
-#include "text.h"
 #include "tree.h"
 
 enum { PATIENCE_US = 2 * 1000 * 1000 };
@@ -52,8 +51,9 @@ static void deliver(const struct settings *settings, struct piece *piece, size_t
 {
     const struct outbox_head *head = &piece->head;
 
+    assert(size <= sizeof piece->text);
     switch ((enum outlet)head->outlet) {
-    case OUTLET_LOG:     log_deliver(settings, piece->text, size, head->mark, head->dropped); break;
+    case OUTLET_LOG:     log_deliver(&settings->output, piece->text, size, head->mark, head->dropped); break;
     case OUTLET_METRICS: settings->meter->deliver(piece->text, size, head->mark, head->dropped); break;
     case OUTLET_STDERR:
         if (head->dropped > 0) say("%u messages were dropped here, for nobody read them", (unsigned)head->dropped);
@@ -68,6 +68,7 @@ _Noreturn static void become_writer(const struct settings *settings, int reader)
     static struct piece piece;
     ssize_t size;
 
+    assert(reader >= 0);
     outbox_leave();
     ignore_signals();
     keep_only_stderr();

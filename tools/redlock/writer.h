@@ -10,7 +10,7 @@
 #ifndef WRITER_H
 #define WRITER_H
 
-#include "options.h"
+#include "settings.h"
 
 /* Begins it, while there is neither a connection nor a lock. Returns 0 or an errno. */
 int writer_begin(const struct settings *settings);

@@ -6,8 +6,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "../redlock/print.h"
+
 #include "../../net/redlock_tls.h"
-#include "../redlock/report.h"
 
 /* The option's value or, without it, a variable that is not empty. NULL: neither. */
 static const char *choose(const char *option, const char *variable)
@@ -33,18 +34,18 @@ static struct redlock_tls_options files;    /* The strings are those of argv and
 static bool is_option[3];                   /* True if an option named them. Otherwise it was the environment. */
 static struct redlock_tls *tls;             /* NULL: no session is open, or no node asks for it. */
 
-void tls_read(const struct reading *r)
+void tls_read(struct settings *settings, const char *const given[TLS_FILES])
 {
-    const char *option = r->tls[0] ? "--tls-ca" : r->tls[1] ? "--tls-cert" : r->tls[2] ? "--tls-key" : NULL;
+    const char *option = given[0] ? "--tls-ca" : given[1] ? "--tls-cert" : given[2] ? "--tls-key" : NULL;
 
-    for (unsigned i = 0; i < 3; i++) is_option[i] = r->tls[i];
-    if (is_wanted(r->settings->nodes)) {
-        files = (struct redlock_tls_options){ .ca = choose(r->tls[0], "REDLOCK_TLS_CA"),
-                                              .cert = choose(r->tls[1], "REDLOCK_TLS_CERT"),
-                                              .key = choose(r->tls[2], "REDLOCK_TLS_KEY") };
-        r->settings->options.secure_transport = redlock_tls_transport();
+    for (unsigned i = 0; i < 3; i++) is_option[i] = given[i];
+    if (is_wanted(settings->nodes)) {
+        files = (struct redlock_tls_options){ .ca = choose(given[0], "REDLOCK_TLS_CA"),
+                                              .cert = choose(given[1], "REDLOCK_TLS_CERT"),
+                                              .key = choose(given[2], "REDLOCK_TLS_KEY") };
+        settings->options.secure_transport = redlock_tls_transport();
     } else if (option) {
-        refuse(r->settings, "%s: none of the nodes is talked to by TLS: write rediss://HOST:PORT", option);
+        refuse(settings, "%s: none of the nodes is talked to by TLS: write rediss://HOST:PORT", option);
     }
 }
 
@@ -63,14 +64,13 @@ static const char *name_of_file(const char *words)
     return NULL;
 }
 
-static void tell(const struct settings *settings, const char *words)
+static void tell(const char *words)
 {
     char text[REDLOCK_TLS_WORDS + 64];
     const char *name = name_of_file(words);
 
-    (void)snprintf(text, sizeof text, "TLS: %s%s%s%s", words, name ? " (" : "", name ? name : "", name ? ")" : "");
-    if (settings->json) report_refusal(text);
-    else                say("%s", text);
+    (void)print_text(text, sizeof text, "TLS: %s%s%s%s", words, name ? " (" : "", name ? name : "", name ? ")" : "");
+    output_mistake(text);
 }
 
 bool tls_open(struct settings *settings)
@@ -79,7 +79,7 @@ bool tls_open(struct settings *settings)
 
     if (!settings->options.secure_transport) return true;
     tls = redlock_tls_open(&files, words, sizeof words);
-    if (!tls) tell(settings, words);
+    if (!tls) tell(words);
     settings->options.secure_context = tls;
     return tls;
 }
@@ -99,7 +99,7 @@ const char *tls_version(void)
 {
     static char text[96];
 
-    (void)snprintf(text, sizeof text, ", with TLS by %s", redlock_tls_library());
+    (void)print_text(text, sizeof text, ", with TLS by %s", redlock_tls_library());
     return text;
 }
 

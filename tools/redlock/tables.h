@@ -1,11 +1,8 @@
-/* How a command line is read, and what makes a program of it: its commands, their options and their words. redlock and
- * redlock-admin share options.c, and each has a program.c. */
-#ifndef READING_H
-#define READING_H
+/* What a program can be told to do: the tables of its commands and of their options. Help prints them, options.c reads by them. */
+#ifndef TABLES_H
+#define TABLES_H
 
-#include "options.h"
-
-enum { READING_LISTS_MAX = REDLOCK_NODES_MAX + 1, TLS_FILES = 3 };
+#include "settings.h"
 
 /* Options without a short form: those that options.c reads for all programs, and what a program's own begin with. */
 enum {
@@ -44,7 +41,7 @@ struct option_row {
     { "trace", OPTION_TRACE, commands, "[votes]", "show what passes on stderr, vote by vote; with\n=votes without the handshakes" }
 #define OPTION_ROWS_AT_THE_END(commands)                                                                        \
     { "verbose", 'v', commands, NULL, "say on stderr what is being done" },                                     \
-    { "help", 'h', commands, NULL, "show this help" },                                                          \
+    { "help", 'h', commands, "[all]", "show this help; with =all all options" },                                  \
     { "version", OPTION_VERSION, commands, NULL, "show the version" },                                          \
     { NULL, 0, 0, NULL, NULL }
 
@@ -52,72 +49,13 @@ struct command_row {
     const char *name, *usage, *purpose, *exits;
 };
 
-/* A command line that is being read. What was given and is used only when all has been read is kept here. */
-struct reading {
-    struct settings *settings;  /* NULL: that is what is looked for. */
-    int argc, next;             /* The next word is argv[next]. */
-    char **argv;
-    char *letters;              /* What is left of a word of short options; NULL: nothing. */
-    char *argument;             /* Of the last option. */
-    bool has_ended;             /* "--" was read: there are no more options. */
-    bool has_resource;          /* As a word. */
-    bool is_json;               /* --json was read. */
-    bool has_grace, no_holder;
-    const char *user, *password_file;
-    const char *tls[TLS_FILES];         /* --tls-ca, --tls-cert, --tls-key */
-    char *lists[READING_LISTS_MAX];     /* Of nodes. */
-    unsigned list_count;
+/* What a program has. */
+struct program {
+    const char *name, *help;
+    enum command first;                 /* Of which command the first of these rows is. */
+    const struct command_row *commands; /* Ends with a row whose name is NULL. */
+    const struct option_row *options;   /* Ends with a row whose name is NULL. */
+    const short *often;                 /* Letters of the options that most people need, and 0: help on many shows those. */
 };
-
-/* ---- What a program has ---- */
-
-extern const char program_name[], program_help[];
-extern const struct command_row command_rows[];         /* Ends with a row whose name is NULL. */
-extern const enum command program_first;                /* Of which command the first of these rows is. */
-extern const struct option_row option_rows[];           /* Ends with a row whose name is NULL. */
-
-/* Another program may know the word; returns if it does not. *near hears of all words that it would have known. */
-struct near;
-void program_try_others(char **argv, const char *word, struct near *near);
-
-/* What is so unless the command line says otherwise. */
-void program_set_defaults(struct settings *settings);
-
-/* An option of its own. */
-void program_apply(struct reading *r, int letter);
-
-/* All that stands behind the command's name. */
-void program_read_words(struct reading *r);
-
-/* What follows from it. */
-void program_settle(struct reading *r);
-
-/* ---- What options.c does for it ---- */
-
-/* The argument of the option that was read; or says what is wrong with it. */
-uint32_t reading_duration(const struct reading *r, const char *option, uint32_t ms_min);
-uint32_t reading_number(const struct reading *r, const char *option);
-uint32_t reading_skew(const struct reading *r);
-uint32_t reading_drift(const struct reading *r);
-const char *reading_name(const struct reading *r, const char *option, size_t size_max);
-const char *reading_file(const struct reading *r, const char *option);      /* That will be replaced. */
-
-/* A name is shown as it is, on one line, and in quotes. */
-bool is_of_name(char c);
-
-/* At most ms_max; too_long: how it is said of a longer one. */
-uint32_t reading_limited(const struct reading *r, const char *option, uint32_t ms_max, const char *too_long);
-
-/* Reads options up to the next operand. */
-void reading_options(struct reading *r);
-
-/* Reads a RESOURCE, and the options behind it. */
-void reading_resource(struct reading *r);
-
-/* Is there a word left? */
-bool reading_has_more(const struct reading *r);
-
-/* Says that a word is left, if one is. */
-void reading_end(const struct reading *r);
 
 #endif
