@@ -12,7 +12,7 @@ void extend_begin(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms)
     for (unsigned k = 0; k < r->node_count; k++) {
         if (lock->stakes[k].state == STAKE_PLACED && stake_may_ask(r, k, false)) {
             stake_want(r, lock, k, WIRE_EXTEND);
-        } else {    /* What may lie there is part of the old promise: it stays. */
+        } else {    /* A key that may be there is part of the old promise, so it stays. */
             if (lock->stakes[k].want != WIRE_RELEASE) stake_want_nothing(r, lock, k);
             round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
         }
@@ -20,9 +20,9 @@ void extend_begin(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms)
     REDLOCK_ASSERT(lock->round.deadline_at <= lock->valid_until);     /* S9 */
 }
 
-/* A node that has lost the key, or never had it, gets it while a quorum has just confirmed the lock: with the same token,
- * where nobody else has the key, within the old validity, and without a vote in this round. So at no time has a rival, and the
- * next extension has one node more to count on. If a quorum has lost the key we restore nothing: somebody may have deleted it on
+/* A node that has lost the key, or never had it, gets it after a quorum has just confirmed the lock, with the same token, if
+ * nobody else has the key, within the old validity, and without a vote in this round. So a rival never has it, and the next
+ * extension has one node more to count on. If a quorum has lost the key we restore nothing, since somebody may have deleted it on
  * purpose. */
 static void restore_key(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
@@ -31,15 +31,15 @@ static void restore_key(struct redlock *r, struct redlock_lock *lock, unsigned k
     bool is_missing = (vote == REDLOCK_VOTE_REFUSED && state == STAKE_PLACED) ||
                       (vote == REDLOCK_VOTE_NOT_ASKED && state == STAKE_NONE);
 
-    if (kind_has_two_tokens_on(lock, k)) return;    /* S22: in which role does it know it? */
+    if (kind_has_two_tokens_on(lock, k)) return;    /* S22: the role in which the node knows the lock. */
     if (!is_missing || lock_is_past_deadline(r, lock) || !stake_may_ask(r, k, has_ticket(lock))) return;
     REDLOCK_ASSERT(lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING);
     REDLOCK_ASSERT(lock->round.command == WIRE_EXTEND && round_count(lock->round.granted) >= quorum_of(r->node_count));
     stake_want(r, lock, k, WIRE_RESTORE);
 }
 
-/* What was promised before stands in any case: no key was shortened (S7). An adopted lock had no promise whose end could be known:
- * if its time is over, too few nodes have answered. */
+/* The earlier promise holds in any case, since no key was shortened (S7). An adopted lock had no promise whose end could be
+ * known. If its time is over, too few nodes have answered. */
 static enum redlock_status lose_extension(struct redlock *r, struct redlock_lock *lock, bool ended)
 {
     const struct redlock_round *round = &lock->round;
@@ -55,13 +55,13 @@ static enum redlock_status lose_extension(struct redlock *r, struct redlock_lock
     return ended ? REDLOCK_LOST : outcome_of_loss(round, round_validity_us(round, r->now_us) == 0);
 }
 
-/* Nodes that could not be asked yet when it is won are asked nevertheless. */
+/* Nodes that could not be asked before it was won are asked nevertheless. */
 static enum redlock_status win_extension(struct redlock *r, struct redlock_lock *lock)
 {
     const struct redlock_round *round = &lock->round;
 
     REDLOCK_ASSERT(lock_is_held(lock, r->now_us) && round_count(round->granted) >= quorum_of(r->node_count));
-    if (lock->is_unconfirmed) lock->valid_until = 0;    /* Nobody had promised that. */
+    if (lock->is_unconfirmed) lock->valid_until = 0;    /* Nobody had promised validity before. */
     lock->is_unconfirmed = false;
     lock->valid_from = round->started_at;
     lock->valid_until = later(lock->valid_until, r->now_us + round_validity_us(round, r->now_us));
@@ -100,7 +100,7 @@ void extend_answer(struct redlock *r, const struct answer *a)
     if (is_won) restore_key(r, lock, a->k);
 }
 
-/* What was set again is there, or is not: both are known by the next extension. An error says nothing. */
+/* The key that was set again is there, or is not, and the next extension finds out. An error says nothing. */
 void extend_answer_restore(struct redlock *r, const struct answer *a)
 {
     const struct redlock_lock *lock = a->lock;

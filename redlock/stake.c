@@ -28,7 +28,7 @@ void stake_want_nothing(struct redlock *r, struct redlock_lock *lock, unsigned k
 
 void stake_set(struct redlock_lock *lock, unsigned k, enum stake state)
 {
-    static const uint8_t may_follow[] = {   /* Of each state: the set of those that may come next. */
+    static const uint8_t may_follow[] = {   /* The set of states that may follow each state. */
         [STAKE_NONE] = 1 << STAKE_NONE | 1 << STAKE_PLACED | 1 << STAKE_OWED,
         [STAKE_PLACED] = 1 << STAKE_NONE | 1 << STAKE_PLACED | 1 << STAKE_OWED,
         [STAKE_OWED] = 1 << STAKE_NONE | 1 << STAKE_OWED | 1 << STAKE_LEAVING,
@@ -122,7 +122,7 @@ void stake_note_end(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->owed_until - r->now_us >= (uint64_t)lock->owed_ttl_ms * 1000);
 }
 
-/* A TTL goes out: to be noted now, and when the node has answered, since it begins there only then. */
+/* Notes a TTL that is sent now, and again when the node has answered, since it begins there only then. */
 static void note_ttl(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->round.ttl_ms > 0);
@@ -131,7 +131,8 @@ static void note_ttl(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->owed_ttl_ms >= lock->round.ttl_ms);
 }
 
-/* S27: by a token that is held no release is ever sent. Whenever it is executed, it may find what an extension has set again. */
+/* S27: no release is ever sent with a token that is held. Whenever it is executed, it may find a key that an extension has set
+ * again. */
 REDLOCK_INLINE bool is_token_held(const struct redlock_lock *lock, unsigned k)
 {
     return (lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING) &&
@@ -171,7 +172,7 @@ static void note_asked(struct redlock *r, unsigned k, const struct redlock_asked
     }
 }
 
-/* Has its round ended meanwhile without this node, or does the lock no longer wait? */
+/* True if its round has ended meanwhile without this node, or the lock no longer waits. */
 static bool is_obsolete(const struct redlock *r, const struct redlock_lock *lock, enum wire_command command)
 {
     REDLOCK_ASSERT(!is_with_ttl(command) || lock->round.command == WIRE_ACQUIRE || lock->round.command == WIRE_EXTEND);
@@ -216,7 +217,7 @@ static const struct wire_row *row_of(const struct redlock *r, const struct redlo
     }
 }
 
-/* Encodes what the lock wants of node k, from its own fields. False: it does not fit now. */
+/* Encodes the command that the lock wants for node k, from its own fields. False: it does not fit now. */
 static bool put_command(struct redlock *r, struct redlock_lock *lock, unsigned k, struct resp_writer *w)
 {
     struct redlock_stake *stake = &lock->stakes[k];
@@ -275,10 +276,10 @@ void stake_fill_send_buffer(struct redlock *r, unsigned k)
     REDLOCK_ASSERT(node->send_end <= r->config.send_size);
 }
 
-/* ---- What goes to several nodes in the same bytes is encoded once (optional) ---- */
+/* ---- Commands that go to several nodes in the same bytes are encoded once (optional) ---- */
 
-/* The nodes beside k that may take copies: those that have nothing else to send. Into a buffer that does not empty nothing is
- * put that its node did not ask for: as long as a command is not encoded it can still be dropped. */
+/* The nodes besides k that may take copies, which have nothing else to send. A buffer that does not empty gets no bytes that its
+ * node did not ask for, since a command that is not encoded can still be dropped. */
 static uint16_t begin_copies(struct redlock *r, unsigned k)
 {
     uint16_t nodes = 0;
@@ -293,8 +294,8 @@ static uint16_t begin_copies(struct redlock *r, unsigned k)
     return nodes;
 }
 
-/* Does the lock want the same bytes to go to both nodes? Whatever else put_command() takes is the lock's or the engine's. What
- * acquires names no token of before; anything else may (S6). */
+/* True if the lock wants the same bytes to go to both nodes. All other arguments of put_command() are the lock's or the engine's.
+ * Only commands other than ACQUIRE may name an earlier token (S6). */
 static bool is_alike(const struct redlock_lock *lock, unsigned k, unsigned j)
 {
     const struct redlock_stake *a = &lock->stakes[k], *b = &lock->stakes[j];
@@ -304,7 +305,7 @@ static bool is_alike(const struct redlock_lock *lock, unsigned k, unsigned j)
     return a->want == WIRE_ACQUIRE || memcmp(a->token, b->token, sizeof a->token) == 0;
 }
 
-/* Of these nodes, those whose next command is that of node k. */
+/* The ones of these nodes that have the same next command as node k. */
 static uint16_t alike(const struct redlock *r, const struct redlock_lock *lock, unsigned k, uint16_t nodes)
 {
     uint16_t found = 0;
@@ -315,7 +316,7 @@ static uint16_t alike(const struct redlock *r, const struct redlock_lock *lock, 
     return found;
 }
 
-/* Node j has been sent nothing but copies of what node k was, so there is room for one more. */
+/* Node j has been sent only copies of node k's commands, so there is room for one more. */
 static void put_copy(struct redlock *r, unsigned j, const struct redlock_asked *asked, const uint8_t *bytes, size_t size)
 {
     struct redlock_node *node = &r->nodes[j];
@@ -377,8 +378,8 @@ bool stake_may_ask(const struct redlock *r, unsigned k, bool for_ticket)
     return node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || !r->nodes[k].settled;
 }
 
-/* S8: a vote counts for the round that it was cast in, and for what that round asks: a release that tidies up behind an older
- * attempt may go out during the next one, and says nothing about it. */
+/* S8: a vote counts for the round in which it was cast, and for the command of that round. A release that cleans up after an
+ * older attempt may be sent during the next one, and is no vote on it. */
 bool stake_is_vote(const struct redlock_lock *lock, bool current, enum wire_command command)
 {
     REDLOCK_ASSERT(command > WIRE_READY && command < WIRE_QUESTION);
@@ -387,14 +388,14 @@ bool stake_is_vote(const struct redlock_lock *lock, bool current, enum wire_comm
 
 void stake_vote(const struct answer *a)
 {
-    /* To a release, a key of another type is as good as "gone". */
+    /* For a release, a key of another type is as good as "gone". */
     bool is_gone = a->command == WIRE_RELEASE && a->trouble == REDLOCK_TROUBLE_WRONGTYPE;
     enum redlock_vote vote = a->meaning == WIRE_GRANTED            ? REDLOCK_VOTE_GRANTED
                            : a->meaning == WIRE_REFUSED || is_gone ? REDLOCK_VOTE_REFUSED
                                                                    : REDLOCK_VOTE_UNKNOWN;      /* S4 */
 
     REDLOCK_ASSERT(vote != REDLOCK_VOTE_GRANTED || !is_gone);
-    REDLOCK_ASSERT(a->meaning != WIRE_WRONG);      /* S16: that ended the connection. */
+    REDLOCK_ASSERT(a->meaning != WIRE_WRONG);      /* S16: such an answer has ended the connection. */
     if (stake_is_vote(a->lock, a->current, a->command)) round_vote(&a->lock->round, a->k, vote);
 }
 
