@@ -26,7 +26,7 @@ void event_note(const struct redlock *r, const struct redlock_lock *lock, enum r
     if (r->events) r->events->feature->note(r, lock, kind, detail);
 }
 
-/* The next place of the ring. NULL: it is full. Then the oldest stay, so that what is read has no holes but at its end. */
+/* The next place of the ring. NULL: it is full. The oldest events stay, so that a reader finds holes only at the end. */
 static struct redlock_event *take_place(struct redlock_event_ring *events)
 {
     size_t at = events->first + events->count;
@@ -44,7 +44,7 @@ static bool is_wanted(const struct redlock *r, enum redlock_event_kind kind)
     return r->events->kinds & REDLOCK_EVENT_BIT(kind);
 }
 
-/* NULL: it is not wanted, or lost. */
+/* NULL: the event is not wanted, or lost. */
 static struct redlock_event *begin_event(const struct redlock *r, const struct redlock_lock *lock, enum redlock_event_kind kind,
                                          unsigned session)
 {
@@ -87,7 +87,7 @@ static bool begins_round(enum redlock_phase phase)
            phase == REDLOCK_PHASE_INSPECTING;
 }
 
-/* What is told of a lock. */
+/* The facts about a lock. */
 static void add_note(struct redlock_event *event, const struct redlock_lock *lock, unsigned detail, uint64_t now_us)
 {
     switch (event->kind) {
@@ -140,7 +140,7 @@ static void write_sent(const struct redlock *r, unsigned k, unsigned before)
     }
 }
 
-/* A refusal by the script that acquires tells of the holder, and of its ticket. */
+/* A refusal by the script that acquires reports the holder's time and ticket. */
 static void read_detail(const struct redlock *r, struct redlock_event *event, const struct redlock_asked *asked,
                         const struct wire_reply *reply)
 {
@@ -160,7 +160,7 @@ static void read_answer(const struct redlock *r, struct redlock_event *event, co
     read_detail(r, event, asked, reply);
 }
 
-/* As stake_vote counts it. A node that does not know the script is asked again; a key of another type is not ours. */
+/* Counts like stake_vote. A node that does not know the script is asked again. A key of another type is not ours. */
 static enum redlock_vote vote_by(const struct redlock_event *event)
 {
     if (event->kind == REDLOCK_EVENT_UNANSWERED)                                    return REDLOCK_VOTE_UNKNOWN;
@@ -171,8 +171,8 @@ static enum redlock_vote vote_by(const struct redlock_event *event)
     return REDLOCK_VOTE_UNKNOWN;
 }
 
-/* S8: a vote is one on the round under way, or the last one, as the answer to what that is about, if the node has not voted.
- * To inspect needs no votes. */
+/* S8: a vote belongs to the round under way, or the last one, if it answers that round's command and the node has not voted.
+ * Inspection needs no votes. */
 static void add_vote(struct redlock_event *event, const struct redlock_asked *asked)
 {
     struct redlock_round round = asked->lock->round;
@@ -224,7 +224,7 @@ bool redlock_next_event(struct redlock_event_ring *events, struct redlock_event 
     *event = events->ring[events->first];
     events->first = events->first + 1 < events->size ? events->first + 1 : 0;
     events->count--;
-    if (events->count == 0) events->first = 0;      /* The same places again: they are in the cache. */
+    if (events->count == 0) events->first = 0;      /* The same places are used again, since they are in the cache. */
     return true;
 }
 
@@ -237,7 +237,7 @@ uint64_t redlock_lost_events(const struct redlock_event_ring *events)
 
 enum { SCRIPT_ARGUMENTS_MAX = 8 };
 
-/* The name of the script and those of its arguments, with those of permits, which are the last; "" behind them. */
+/* The names of the script and of its arguments, with those of permits, which are the last. "" follows them. */
 static const char *script_words(enum redlock_command command, unsigned i)
 {
     static const char words[][1 + SCRIPT_ARGUMENTS_MAX][sizeof "acquire"] = {
