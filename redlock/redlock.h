@@ -856,10 +856,10 @@ struct redlock_item {
  * locks use, after their commands. It has no vote and no part in any lock. But a command that keeps the node busy keeps it from
  * voting, and a node that does not answer within four node timeouts loses its connection, like after any command. The reply is
  * parsed into buffer (size bytes, any alignment) as it arrives. Fetch it by redlock_next_item, all of it at the end, or in
- * between so that long replies pass through a small buffer. Each item takes its own bytes and 24 at most. A node may send no more
- * than a lock's answer may have (S16), which is 64 KiB in a string, 64 elements in an array, and arrays three deep. A longer
- * reply ends the connection. question is memory that no other question uses. It, arguments, their bytes and the buffer belong to
- * the engine until redlock_question_status is not PENDING, or redlock_forget_question. OK: it has been asked. BAD_QUESTION: no
+ * between so that long replies pass through a small buffer. Each item takes its own bytes and 24 at most. The limits of a
+ * lock's answer hold here, too (S16), which are 64 KiB in a string, 64 elements in an array, and arrays three deep. A longer reply
+ * ends the connection. question is memory that no other question uses. It, arguments, their bytes and the buffer belong to the
+ * engine until redlock_question_status is not PENDING, or redlock_forget_question. OK: it has been asked. BAD_QUESTION: no
  * such node, too many or too large arguments, or one of SELECT, AUTH, HELLO, RESET, QUIT, MULTI, EXEC, DISCARD, MONITOR, SYNC,
  * PSYNC, REPLCONF, CLIENT REPLY, SUBSCRIBE and its kind, which would change the locks' connection. NO_ANSWER: there is no
  * connection to the node now (see redlock_node_trouble). After an error nothing has changed. */
