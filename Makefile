@@ -66,13 +66,13 @@ ADMIN   := $(wildcard tools/admin/*.c)
 FLOORED := $(sort $(wildcard tools/redlock/*.c) $(ADMIN))
 BENCH   := $(filter-out $(foreach tls,$(filter-out $(TLS),$(TLS_ADAPTERS)),%/bench_$(tls).c),$(wildcard tools/bench/*.c))
 MANUALS := $(wildcard tools/man/*.[1-8])
-C_FILES := $(wildcard $(foreach folder,resp net net/* redlock tools/* tools/*/* tests tests/*,$(folder)/*.[ch]))
+C_FILES := $(wildcard $(foreach folder,resp net net/* redlock redlock/* tools/* tools/*/* tests tests/*,$(folder)/*.[ch]))
 LUA     := $(wildcard redlock/kinds/*.lua tools/*/*.lua)
 PROSE   := README.md CHANGELOG.md Makefile $(C_FILES) $(LUA) $(MANUALS) $(filter-out tests/unit/style.t,$(wildcard tests/*/*.t tests/*/run))
-# Files whose sentences are counted; those of the library and of its command follow.
+# Files whose sentences are counted. The client and the command follow.
 FOLDERS := $(patsubst %/,%,$(wildcard */*/ */*/*/ */*/*/*/))
-COUNTED := Makefile .ci/run $(filter-out $(FOLDERS) tools/man/% tools/redlock/%,\
-    $(wildcard $(foreach folder,resp net net/* tests tests/* tools tools/* tools/*/*,$(folder)/*)))
+COUNTED := README.md Makefile .ci/run $(filter-out $(FOLDERS) redlock/client.c tools/man/% tools/redlock/%,\
+    $(wildcard $(foreach folder,resp net net/* redlock redlock/* tests tests/* tools tools/* tools/*/*,$(folder)/*)))
 SCRIPTS  = $(shell grep -nE '^.!.*sh$$' .ci/run $(wildcard tests/* tests/*/* tools/* tools/*/* tools/*/*/*) 2>/dev/null | sed -n 's/:1:.*//p')
 
 # tests/unit/test_*.c look inside, so they are linked with the separately compiled parts; tests/live/test_*.c with the

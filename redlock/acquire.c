@@ -11,8 +11,7 @@
 
 /* ---- An attempt begins ---- */
 
-/* Puts the SET to node k, now or when the older stake there is cleared. What is there of a lock that keeps its place is of the same
- * token. */
+/* Puts the SET to node k, now or when the older stake there is cleared. A lock that keeps its place has the same token there. */
 void acquire_ask(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     uint8_t state = lock->stakes[k].state;
@@ -44,14 +43,14 @@ void acquire_end_without_entropy(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->round.number == 0 || lock->round.decided_at != 0);
 }
 
-/* By the token that it has? */
+/* True if it keeps the token that it has. */
 static bool goes_on(struct redlock *r, struct redlock_lock *lock)
 {
     return lock->kind->begin_round && lock->kind->begin_round(r, lock);
 }
 
-/* Step 1 and 2 of the algorithm: "It gets the current time", "It tries to acquire the lock in all the N instances". The time
- * is that of the call, so from before the first byte leaves (S2). */
+/* Step 1 and 2 of the algorithm: "It gets the current time", "It tries to acquire the lock in all the N instances". The time of
+ * the call is used, which is before the first byte leaves (S2). */
 void acquire_begin(struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t drift = drift_us(lock->ttl_ms, r->config.drift_ppm);
@@ -83,7 +82,7 @@ void acquire_begin(struct redlock *r, struct redlock_lock *lock)
 
 /* ---- It is decided ---- */
 
-/* Nobody asks any longer how long the holder has left. */
+/* Nobody asks any longer for the holder's remaining time. */
 static void stop_asking(struct redlock *r, struct redlock_lock *lock)
 {
     if (r->holding) r->holding->stop(r, lock);
@@ -121,9 +120,10 @@ static bool wait_for_next(struct redlock *r, struct redlock_lock *lock)
 
 /* Step 5: "it will try to unlock all the instances (even the instances it believed it was not able to lock)" (S5).
  *
- * A clock behind those of others proposes too small a ticket, and is told so by nodes where the resource is free: the next
- * attempt may come at once, since nobody is in its way: the one exception from S14, which keeps rivals from meeting again and
- * again. Once: then somebody is. And only within the time to wait, like every other attempt but the first. */
+ * A client whose clock is slower than others proposes too small a ticket, and nodes where the resource is free report that. The
+ * next attempt may begin at once, since nobody is in its way. This is the one exception from S14, which keeps rivals from meeting
+ * again and again. It is made once, since after that somebody is in the way. It is made only within the time to wait, like every
+ * other attempt but the first. */
 static void lose_attempt(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->phase == PHASE_ACQUIRING && !lock_is_held(lock, r->now_us));
@@ -170,16 +170,18 @@ void acquire_judge(struct redlock *r, struct redlock_lock *lock)
 
 /* ---- Answers ---- */
 
-/* A refusal proves that nothing of ours is there, unless the lock keeps its place: no release is needed. One that has been sent
- * already is still answered, and only then does the lock line up. A script is sent while nothing is let go: what comes when the
- * lock is held may be of the node that counts later, and what comes when a round is lost may keep a place. */
+/* A refusal proves that nothing of ours is there, unless the lock keeps its place, so no release is needed. A release that has
+ * been sent already is still answered, and only then does the lock line up. A script is sent while nothing is let go, since a
+ * grant that arrives when the lock is held may be from a node that counts later, and an answer that arrives when a round is lost
+ * may keep a place. */
 void acquire_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
     uint8_t state = lock->stakes[a->k].state;
     bool is_wanted = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_WAITING || lock->phase == PHASE_ENDING;
 
-    REDLOCK_ASSERT(a->command == WIRE_ACQUIRE && state != STAKE_NONE);     /* On its way it is not known to be gone. */
+    REDLOCK_ASSERT(a->command == WIRE_ACQUIRE && state != STAKE_NONE);     /* While the command is on its way, the key is not
+                                                                            * known to be gone. */
     if (a->current && state == STAKE_PLACED && stake_sends_text(r, a)) {
         if (!lock->kind->keeps_place) stake_set(lock, a->k, STAKE_NONE);
         return;

@@ -1,15 +1,16 @@
-/* Questions to a node that belong to no lock: the calls of redlock.h about them. A question has its entry among what was asked
- * of the node, like a lock's command, so that its answer is told from those by the order alone; it has no vote. Nothing of
- * this is linked if redlock_ask is not called. */
+/* The calls of redlock.h about questions to a node that belong to no lock. A question has its entry among those of the
+ * node, like a lock's command, so that the order alone tells its answer from theirs. It has no vote. Nothing of this is linked if
+ * redlock_ask is not called. */
 #include "node.h"
 #include "question.h"
 
 enum {
-    ARGUMENT_HEAD_MAX = sizeof "$16777216" - 1 + 4,     /* What goes out with the bytes of an argument: each end is CR LF. */
+    ARGUMENT_HEAD_MAX = sizeof "$16777216" - 1 + 4,     /* Bytes that are sent with the bytes of an argument. Each end is CR
+                                                         * LF. */
     QUESTION_HEAD = sizeof "*8" - 1 + 2
 };
 
-/* ---- Which questions are refused ---- */
+/* ---- Questions that are refused ---- */
 
 static uint8_t upper_case(uint8_t byte)
 {
@@ -27,8 +28,8 @@ static bool is_word(const struct redlock_name *argument, const char *word)
     return true;
 }
 
-/* S16: what changes the connection would change what the commands of locks mean there, or which answer belongs to which: another
- * database has other keys, and with CLIENT REPLY SKIP the next answer would be taken for this one. */
+/* S16: a command that changes the connection would change the meaning of the locks' commands there, or the order of answers.
+ * Another database has other keys, and with CLIENT REPLY SKIP the next answer would be taken for this one. */
 static bool changes_connection(const struct redlock_name *arguments, unsigned count)
 {
     static const char words[][13] = {
@@ -41,7 +42,7 @@ static bool changes_connection(const struct redlock_name *arguments, unsigned co
     return count > 1 && is_word(&arguments[0], "CLIENT") && is_word(&arguments[1], "REPLY");
 }
 
-/* Does it fit in an empty send buffer? */
+/* True if it fits in an empty send buffer. */
 static bool question_fits(const struct redlock *r, const struct redlock_name *arguments, unsigned count)
 {
     size_t room = r->config.send_size - QUESTION_HEAD;
@@ -75,7 +76,7 @@ static bool put_question(struct resp_writer *w, const struct redlock_question *q
     return resp_end(w);
 }
 
-/* A script that lies apart must have left first: only one of them can be between the bytes of the buffer. */
+/* A script that lies apart must have been sent first, since only one can be between the bytes of the buffer. */
 static void ask_put(struct redlock *r, unsigned k)
 {
     struct redlock_node *node = &r->nodes[k];
@@ -92,7 +93,7 @@ static void ask_put(struct redlock *r, unsigned k)
     node_written(node, &w);
 }
 
-/* Those that were not sent may be sent yet if the node may be back at once. */
+/* Questions that were not sent may still be sent if the node may be back at once. */
 static void ask_disconnected(struct redlock *r, unsigned k)
 {
     struct redlock_question *question, *next;
@@ -106,7 +107,7 @@ static void ask_disconnected(struct redlock *r, unsigned k)
 
 /* ---- Calls ---- */
 
-/* Has it a connection, or is one expected? */
+/* True if it has a connection, or one is expected. */
 static bool may_answer(const struct redlock_node *node)
 {
     return !node->settled || node->state != NODE_DISCONNECTED;

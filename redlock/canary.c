@@ -1,9 +1,9 @@
-/* Durable nodes (S23): a server that forgets nothing when it restarts needs no guard behind that. Whether it has forgotten shows a
- * key of its own, the canary, with a random value and without a TTL, for which each handshake asks: if it is there, so is all that
- * was written before it and since.
+/* Durable nodes (S23): a server that forgets nothing when it restarts needs no guard after that. A key of its own, the canary,
+ * with a random value and without a TTL, shows whether it has forgotten. Each handshake asks for it. If it is there, so is
+ * everything that was written before it and since.
  *
- * A canary is set by a client for which the node has a full vote, and by no other: where there is one, the guard that was due when
- * it was set is over. It says nothing of the guard that is due if the server has lost it, or is another one, so
+ * Only a client for which the node has a full vote sets a canary, so the guard that was due when it was set is over. It says
+ * nothing about the guard that is due if the server has lost it, or is another one. So the rules are
  *
  *     canary                          the server is           so it
  *     any                             new to this client      votes
@@ -22,13 +22,13 @@
 REDLOCK_STATIC_ASSERT(sizeof(struct redlock_scripts) <= sizeof(((struct redlock_durable *)0)->scripts),
                       "REDLOCK_DURABLE_WORDS is too small");
 
-/* The scripts that such an engine uses are the first that its part has. */
+/* The scripts of such an engine are the first field of its part. */
 static struct redlock_durable *part_of(const struct redlock_scripts *scripts)
 {
     return ((const struct redlock_durable *)(const void *)scripts)->self;
 }
 
-/* ---- What the canary says ---- */
+/* ---- Evidence of the canary ---- */
 
 static void canary_learn(struct redlock_canary *canary, const uint8_t *token)
 {
@@ -36,21 +36,21 @@ static void canary_learn(struct redlock_canary *canary, const uint8_t *token)
     if (token) copy_bytes(canary->token, token, REDLOCK_TOKEN_SIZE);
 }
 
-/* The engine takes it for a server that it knows, but lets its vote count from the next round on (S12): which only a server could
- * tell that has another one's canary, as after a copy of its files, and answers in its place. */
+/* The engine takes it for a server that it knows, but counts its vote only from the next round on (S12). This matters only if a
+ * server has another one's canary, for instance after a copy of its files, and answers in its place. */
 static void canary_go_on(struct redlock_node *node)
 {
     copy_bytes(node->run_id, node->identity.run_id, sizeof node->run_id);
     node->is_bereft = true;
 }
 
-/* As if it were another server than before: then its uptime is not believed. */
+/* It is treated as another server than before, so its uptime is not believed. */
 static void canary_begin_anew(struct redlock_node *node)
 {
     node->run_id[0] = (uint8_t)~node->identity.run_id[0];
 }
 
-/* At the first contact, where nothing is known of it, it may have been up for ever. */
+/* At the first contact nothing is known about it, so it may have been up for ever. */
 static void canary_believe(struct redlock_identity *identity)
 {
     identity->uptime_s = UINT32_MAX;
@@ -70,7 +70,8 @@ static enum redlock_memory canary_memory(struct redlock_node *node, const struct
     return was_lost ? (enum redlock_memory)canary->memory : REDLOCK_MEMORY_NONE;
 }
 
-/* S23. token: NULL, there is no canary. Of a server that does not say who it is, and is trusted, nobody sees a restart (S12). */
+/* S23: token is NULL if there is no canary. Nobody sees a restart of a server that does not give its identity, and is trusted
+ * (S12). */
 static void canary_judge(struct redlock_durable *d, unsigned k, const uint8_t *token)
 {
     struct redlock_node *node = &d->r->nodes[k];
@@ -110,7 +111,7 @@ static void canary_put(struct resp_writer *w, enum wire_command command, const s
     resp_text(w, REDLOCK_CANARY);
 }
 
-/* What was asked on the last connection is over: a SET that was not sent must not go out behind a restart. */
+/* The question on the last connection is over, since an unsent SET must not be sent after a restart. */
 static void canary_begin_connection(struct redlock_durable *d, unsigned k)
 {
     redlock_forget_question(d->r, &d->canaries[k].question);
@@ -118,7 +119,7 @@ static void canary_begin_connection(struct redlock_durable *d, unsigned k)
     d->canaries[k].is_tried = false;
 }
 
-/* A key that holds something else is no canary, and stays. */
+/* A key with another value is no canary, and stays. */
 static enum wire_answer canary_read(struct redlock_durable *d, unsigned k, const struct redlock_asked *asked,
                                     const struct wire_reply *reply)
 {

@@ -32,7 +32,7 @@ static void canary_ask(struct redlock_durable *d, unsigned k, enum canary_step s
     (void)status;
 }
 
-/* Of the value that was set, or that somebody else had set before. */
+/* The token of the value that was set, or that somebody else had set before. */
 static void canary_read_answer(struct redlock_durable *d, unsigned k, enum canary_step step)
 {
     struct redlock_canary *canary = &d->canaries[k];

@@ -1,5 +1,5 @@
-/* The calls of redlock.h that are about nodes and time. They hand answers to the locks that asked, tell them of connections that
- * are lost, and wake them when their time has come. No I/O, no clock, no dice: all of that comes in by arguments. */
+/* The calls of redlock.h that are about nodes and time. They hand answers to the locks that asked, report lost connections to
+ * them, and wake them when their time has come. There is no I/O, no clock and no dice, since all of these are arguments. */
 #include "events.h"
 #include "holder.h"
 #include "kinds/plain.h"
@@ -33,7 +33,7 @@ static bool is_needed(const struct redlock *r, unsigned k)
     return !is_subscription(r, k) || r->now_us < r->listen_until;
 }
 
-/* Clears up behind a session that has ended. */
+/* Cleans up after a session that has ended. */
 static void abandon_session(struct redlock *r, unsigned k)
 {
     struct redlock_asked asked;
@@ -51,7 +51,7 @@ static void abandon_session(struct redlock *r, unsigned k)
     if (r->questions) r->questions->feature->disconnected(r, k);
 }
 
-/* Is it the server that was last behind the node? */
+/* True if it is the last server that the node led to. */
 static bool is_known(const struct redlock_node *node, const struct redlock_identity *identity)
 {
     return node->has_run_id && identity->has_run_id && are_same_bytes(node->run_id, identity->run_id, sizeof node->run_id);
@@ -72,8 +72,8 @@ static bool is_twin(struct redlock *r, unsigned k)
     return false;
 }
 
-/* S12: may the server that node k leads to now have voted in this round already, by another node? That can be one that is new
- * here, or that another node has led to since it was seen here. A node which has led to it before learns that it does now. */
+/* S12: true if the server that node k leads to now may have voted in this round already, by another node. It may be a new one
+ * here, or one that another node has led to since it was seen here. A node that has led to it before learns that it does now. */
 static bool has_moved(struct redlock *r, unsigned k)
 {
     struct redlock_node *node = &r->nodes[k];
@@ -104,9 +104,9 @@ static void turn_voteless_away(struct redlock *r, unsigned k, bool moved)
 
 /* The handshake is over.
  *
- * S12: a server that has moved counts from the next round on. (At the very first contact nobody can tell where it was. A SET is
- * refused by a server that has executed it; but an adopted lock that is extended before the first contact could be confirmed twice
- * by one server, where no guard keeps it from that.) */
+ * S12: a server that has moved counts from the next round on. (At the very first contact nobody can tell where it was. A server
+ * that has executed a SET refuses it. But one server could confirm an adopted lock twice if it is extended before the first
+ * contact, and no guard prevents that.) */
 static void end_handshake(struct redlock *r, unsigned k)
 {
     bool moved;
@@ -127,7 +127,7 @@ static void answer_handshake(struct redlock *r, unsigned k, enum wire_command co
     if (node_read_handshake(node, &r->config, r->scripts, command, reply) && node_handshake_is_over(node)) end_handshake(r, k);
 }
 
-/* NOSCRIPT is answered by the text of the script. It must not hide a trouble that only a person can end. */
+/* The text of the script answers NOSCRIPT. It must not hide a trouble that only a person can end. */
 static void note_answer(struct redlock_node *node, const struct answer *a)
 {
     bool is_news = a->trouble != REDLOCK_TROUBLE_NOSCRIPT || node->trouble == REDLOCK_TROUBLE_NONE;
@@ -136,7 +136,7 @@ static void note_answer(struct redlock_node *node, const struct answer *a)
     if (a->meaning == WIRE_ERROR && is_news)                   node_note(node, a->command, a->trouble, a->reply->text);
 }
 
-/* An answer to a command of a lock; its lock may be forgotten. */
+/* An answer to a command of a lock, which may be forgotten. */
 static void answer_command(struct redlock *r, unsigned k, const struct redlock_asked *asked, const struct wire_reply *reply)
 {
     struct redlock_node *node = &r->nodes[k];
@@ -198,7 +198,7 @@ static bool is_in_range(const struct redlock_config *config)
            config->ticket_skew_ms <= REDLOCK_SKEW_MS_MAX && config->ticket_life_ms > 0;
 }
 
-/* What a uint64_t within a structure is aligned to, which on 32 bits of x86 is less than its size. */
+/* The alignment of a uint64_t within a structure, which on 32 bits of x86 is less than its size. */
 struct alignment {
     char before;
     uint64_t member;
@@ -309,7 +309,7 @@ enum redlock_status redlock_set_login(struct redlock *r, unsigned k, const struc
 {
     enum {
         TEXT_MAX = REDLOCK_LOGIN_MAX + 1,
-        AUTH_SIZE = sizeof "*3 $4 AUTH $512 $512" + 12      /* Without user and password; each blank is CR LF. */
+        AUTH_SIZE = sizeof "*3 $4 AUTH $512 $512" + 12      /* Without user and password. Each blank is CR LF. */
     };
     size_t size = length_of(login->user, TEXT_MAX) + length_of(login->password, TEXT_MAX);
 
@@ -382,7 +382,7 @@ unsigned redlock_nodes(const struct redlock *r)
     return r->node_count;
 }
 
-/* Is there something to be asked of the node? */
+/* True if there is a command for the node. */
 static bool has_to_ask(const struct redlock *r, unsigned k)
 {
     return r->nodes[k].queue.first || (r->questions && r->questions->feature->waits(r->questions, k));
@@ -450,7 +450,7 @@ static void move_to_front(uint8_t *buffer, uint32_t *start, uint32_t *end)
     *end = size;
 }
 
-/* What locks want to say comes before what belongs to none. */
+/* Commands of locks come before those that belong to none. */
 static void fill_send_buffer(struct redlock *r, unsigned k)
 {
     if (r->fill_send_buffer) r->fill_send_buffer(r, k);
@@ -549,7 +549,8 @@ void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us,
 
 /* ---- Texts ---- */
 
-/* One object, not literals: those that a switch returns lie, with gcc, where --gc-sections cannot tell who uses them. */
+/* One object, not literals, since gcc puts literals that a switch returns where --gc-sections cannot tell which functions use
+ * them. */
 static const struct {
 #define REDLOCK_STATUS_FIELD(number, name, text) char name[sizeof(text)];
     REDLOCK_STATUSES(REDLOCK_STATUS_FIELD)
@@ -572,7 +573,7 @@ const char *redlock_status_text(enum redlock_status status)
 
 const char *redlock_vote_text(enum redlock_vote vote)
 {
-    /* In the order of enum redlock_vote. */
+    /* The order is that of enum redlock_vote. */
     static const char texts[][sizeof "not asked"] = { "pending", "granted", "refused", "unknown", "not asked" };
 
     return (unsigned)vote < sizeof texts / sizeof texts[0] ? texts[vote] : "unknown vote";

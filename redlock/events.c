@@ -7,7 +7,7 @@ void event_note(const struct redlock *r, const struct redlock_lock *lock, enum r
     if (r->events) r->events->feature->note(r, lock, kind, detail);
 }
 
-/* The next place of the ring. NULL: it is full. Then the oldest stay, so that what is read has no holes but at its end. */
+/* The next place of the ring. NULL: it is full. The oldest events stay, so that a reader finds holes only at the end. */
 static struct redlock_event *take_place(struct redlock_event_ring *events)
 {
     size_t at = events->first + events->count;
@@ -67,7 +67,7 @@ static bool begins_round(enum redlock_phase phase)
            phase == REDLOCK_PHASE_INSPECTING;
 }
 
-/* What is told of a lock. */
+/* The facts about a lock. */
 static void add_note(struct redlock_event *event, const struct redlock_lock *lock, unsigned detail, uint64_t now_us)
 {
     switch (event->kind) {
@@ -122,7 +122,7 @@ bool redlock_next_event(struct redlock_event_ring *events, struct redlock_event 
     *event = events->ring[events->first];
     events->first = events->first + 1 < events->size ? events->first + 1 : 0;
     events->count--;
-    if (events->count == 0) events->first = 0;      /* The same places again: they are in the cache. */
+    if (events->count == 0) events->first = 0;      /* The same places are used again, since they are in the cache. */
     return true;
 }
 

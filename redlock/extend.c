@@ -12,7 +12,7 @@ void extend_begin(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms)
     for (unsigned k = 0; k < r->node_count; k++) {
         if (lock->stakes[k].state == STAKE_PLACED && stake_may_ask(r, k, false)) {
             stake_want(r, lock, k, WIRE_EXTEND);
-        } else {    /* What may lie there is part of the old promise: it stays. */
+        } else {    /* A key that may be there is part of the old promise, so it stays. */
             if (lock->stakes[k].want != WIRE_RELEASE) stake_want_nothing(r, lock, k);
             round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
         }
@@ -20,8 +20,8 @@ void extend_begin(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms)
     REDLOCK_ASSERT(lock->round.deadline_at <= lock->valid_until);     /* S9 */
 }
 
-/* What was promised before stands in any case: no key was shortened (S7). An adopted lock had no promise whose end could be known:
- * if its time is over, too few nodes have answered. */
+/* The earlier promise holds in any case, since no key was shortened (S7). An adopted lock had no promise whose end could be
+ * known. If its time is over, too few nodes have answered. */
 static enum redlock_status lose_extension(struct redlock *r, struct redlock_lock *lock, bool ended)
 {
     const struct redlock_round *round = &lock->round;
@@ -37,13 +37,13 @@ static enum redlock_status lose_extension(struct redlock *r, struct redlock_lock
     return ended ? REDLOCK_LOST : outcome_of_loss(round, round_validity_us(round, r->now_us) == 0);
 }
 
-/* Nodes that could not be asked yet when it is won are asked nevertheless. */
+/* Nodes that could not be asked before it was won are asked nevertheless. */
 static enum redlock_status win_extension(struct redlock *r, struct redlock_lock *lock)
 {
     const struct redlock_round *round = &lock->round;
 
     REDLOCK_ASSERT(lock_is_held(lock, r->now_us) && round_count(round->granted) >= quorum_of(r->node_count));
-    if (lock->is_unconfirmed) lock->valid_until = 0;    /* Nobody had promised that. */
+    if (lock->is_unconfirmed) lock->valid_until = 0;    /* Nobody had promised validity before. */
     lock->is_unconfirmed = false;
     lock->valid_from = round->started_at;
     lock->valid_until = later(lock->valid_until, r->now_us + round_validity_us(round, r->now_us));

@@ -2,7 +2,7 @@
 
 #include "retry.h"
 
-/* A script has said it with its refusal, and the largest ticket as well (S15). */
+/* A script has reported it with its refusal, and the largest ticket as well (S15). */
 static void holder_learn(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;

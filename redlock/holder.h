@@ -1,4 +1,4 @@
-/* How long the holder of a lock that was refused has left, as nodes tell: with the refusal, or asked by PTTL. */
+/* The remaining time of the holder of a lock that was refused, as nodes report it, with the refusal or after PTTL. */
 #ifndef REDLOCK_HOLDER_H
 #define REDLOCK_HOLDER_H
 

@@ -16,7 +16,7 @@ static void inspect_judge(struct redlock *r, struct redlock_lock *lock)
 
 static void see_value(struct redlock_sight *sight, const struct answer *a)
 {
-    bool is_longer = a->reply->text_size > REDLOCK_TOKEN_TEXT;      /* By one byte, or by more where the node is no Redis. */
+    bool is_longer = a->reply->text_size > REDLOCK_TOKEN_TEXT;      /* One byte more, or several if the node is no Redis. */
     size_t size = is_longer ? REDLOCK_TOKEN_TEXT : a->reply->text_size;
 
     sight->is_string = a->trouble != REDLOCK_TROUBLE_WRONGTYPE;
@@ -51,7 +51,7 @@ void inspect_begin(struct redlock *r, struct redlock_lock *lock, struct redlock_
     static const struct redlock_inspecting feature = { .judge = inspect_judge, .answer = inspect_answer, .row = wire_getrange };
 
     r->inspecting = &feature;
-    r->holding = holder_feature();  /* Which asks for the TTL. */
+    r->holding = holder_feature();  /* This asks for the TTL. */
     lock_begin_round(r, lock, WIRE_GETRANGE, 0, REDLOCK_NEVER);
     lock_set_phase(r, lock, PHASE_INSPECTING);
     lock->use.sights = sights;

@@ -1,4 +1,4 @@
-/* To inspect: what a key looks like on each node. Reads only. */
+/* Inspects a key on each node. Reads only. */
 #ifndef REDLOCK_INSPECT_H
 #define REDLOCK_INSPECT_H
 

@@ -6,7 +6,7 @@
 enum {
     SPREAD = 8,             /* An extension begins up to an eighth of its interval early. */
     PATIENCE = 4,           /* After a failed extension the next begins within a quarter of the validity that is left, */
-    PAUSE_MIN_US = 1000     /* but not at once: time stands still during a tick, which would never end. */
+    PAUSE_MIN_US = 1000     /* but not at once, since time stands still during a tick, which would never end. */
 };
 
 static void end_keeping(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
@@ -20,7 +20,7 @@ static void end_keeping(struct redlock *r, struct redlock_lock *lock, enum redlo
 static void keeper_schedule(struct redlock *r, struct redlock_lock *lock)
 {
     uint32_t percent = r->config.keep_percent, ttl_ms = lock->ttl_ms;
-    uint32_t interval_ms = ttl_ms / 100 * percent + ttl_ms % 100 * percent / 100;   /* In 32 bits. */
+    uint32_t interval_ms = ttl_ms / 100 * percent + ttl_ms % 100 * percent / 100;   /* It fits in 32 bits. */
     uint32_t early_ms = throw_dice(r, interval_ms / SPREAD + 1);
 
     REDLOCK_ASSERT(lock->is_kept && early_ms <= interval_ms && interval_ms < ttl_ms);
@@ -38,7 +38,7 @@ void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms
     REDLOCK_ASSERT(lock->use.keep.until != r->now_us);
 }
 
-/* Whole milliseconds of less than 2^32 of them, in two steps: a division of 64 bits would be 700 bytes of code on a small
+/* Whole milliseconds, less than 2^32 of them, in two steps, since a division of 64 bits would be 700 bytes of code on a small
  * processor. */
 static uint32_t whole_ms(uint64_t us)
 {
@@ -49,7 +49,7 @@ static uint32_t whole_ms(uint64_t us)
     return ms;
 }
 
-/* S13: it is not extended beyond the time that it may be kept for. 0: what is left is as long as it may be. */
+/* S13: it is not extended beyond the time for which it may be kept. 0: its remaining time is as long as it may be. */
 static uint32_t next_ttl_ms(const struct redlock_lock *lock, uint64_t now_us)
 {
     uint64_t may_us = lock->use.keep.until > now_us ? lock->use.keep.until - now_us : 0;
@@ -76,13 +76,13 @@ static void keeper_tick(struct redlock *r, struct redlock_lock *lock)
         end_keeping(r, lock, REDLOCK_EXTENSION_LIMIT);
         return;
     }
-    REDLOCK_ASSERT(ttl_ms <= lock->ttl_ms);     /* S13: less, at the end of the time. */
+    REDLOCK_ASSERT(ttl_ms <= lock->ttl_ms);     /* S13: it is shorter at the end of the time. */
     lock->is_quiet = true;
     extend_begin(r, lock, ttl_ms);
     REDLOCK_ASSERT(lock->phase == PHASE_EXTENDING && lock->is_quiet);
 }
 
-/* Not too soon, or clients that fail together would fail together again; but within the validity that is left. */
+/* Not too soon, since clients that fail together would fail together again, but within the validity that is left. */
 static uint64_t retry_in_us(struct redlock *r, const struct redlock_lock *lock)
 {
     uint32_t retry_us = r->config.retry_ms * 1000;
@@ -107,7 +107,7 @@ static void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum r
         return;
     }
     if (status == REDLOCK_OK && lock->round.ttl_ms < lock->ttl_ms) {
-        end_keeping(r, lock, REDLOCK_EXTENSION_LIMIT);      /* That was all of the time it may be kept for. */
+        end_keeping(r, lock, REDLOCK_EXTENSION_LIMIT);      /* The time for which it may be kept is over. */
         return;
     }
     if (status == REDLOCK_OK) keeper_schedule(r, lock);

@@ -1,12 +1,12 @@
-/* The keeper: extends a lock that is held, again and again, until it is released, lost, or kept for long enough (S13). An
- * extension of its own is a round like any other, but quiet: the caller sees no operation under way, and is told only when
- * something changes. */
+/* The keeper extends a lock that is held, again and again, until it is released, lost, or kept for long enough (S13). Its
+ * extension is a round like any other, but quiet. The caller sees no operation under way, and gets a report only if something
+ * changes. */
 #ifndef REDLOCK_KEEPING_H
 #define REDLOCK_KEEPING_H
 
 #include "lock_state.h"
 
-/* What keeping adds. */
+/* The part that keeping adds. */
 struct redlock_keeping {
     /* The keeper's next extension, after one that has just begun the lock's validity. */
     void (*schedule)(struct redlock *r, struct redlock_lock *lock);

@@ -1,6 +1,6 @@
-/* The keeper for programs that block: a client of its own and a thread that runs its loop. The thread has the client to itself
- * except while it waits; meanwhile others begin operations on the engine, or ask, and write to the client's self-pipe, so that the
- * thread looks again. They never touch a socket. */
+/* The keeper for programs that block has a client of its own and a thread that runs its loop. Only the thread uses the client,
+ * except while it waits. Meanwhile others begin operations on the engine, or ask, and write to the client's self-pipe, so that
+ * the thread looks again. They never touch a socket. */
 #include "reentrant.h"
 
 #include "../net/redlock_thread.h"
@@ -24,7 +24,7 @@ static struct net_thread *thread_of(struct redlock_keeper *keeper)
     return (struct net_thread *)(void *)keeper->thread;
 }
 
-/* Refused in a child, whose copy of the monitor may be taken for ever, and where no keeper runs. */
+/* Refused in a child, whose copy of the monitor may be taken for ever, and in which no keeper runs. */
 static enum redlock_status enter_monitor(struct redlock_keeper *keeper)
 {
     if (keeper->client.owner == 0)          return REDLOCK_NOT_OPEN;
@@ -40,7 +40,7 @@ static void leave_monitor(struct redlock_keeper *keeper)
 
 /* ---- The thread ---- */
 
-/* Each turn of the loop may be what another thread waits for. */
+/* Another thread may be waiting for any turn of the loop. */
 static void around_wait(void *context, bool is_before)
 {
     struct redlock_keeper *keeper = (struct redlock_keeper *)context;
@@ -102,14 +102,13 @@ static enum redlock_status await_end(struct redlock_keeper *keeper, struct redlo
     return redlock_lock_status(&kept->lock);
 }
 
-/* Has some thread begun an operation on it and not yet seen how that ended? Until then its memory belongs to that thread. */
+/* True if some thread has begun an operation on it and has not yet seen its end. Until then its memory belongs to that thread. */
 static bool is_awaited(const struct redlock_kept *kept)
 {
     return kept->is_acquiring || kept->is_releasing;
 }
 
-/* The keeper takes nothing new. That hides nothing else: what is held stays, and the memory of what has ended is given
- * back. */
+/* The keeper takes nothing new. Nothing else is hidden. Held locks stay, and the memory of ended ones is given back. */
 static enum redlock_status turn_away_lock(struct redlock_keeper *keeper, struct redlock_kept *kept)
 {
     if (redlock_valid_us(&kept->lock, redlock_now_us()) > 0) return REDLOCK_BAD_STATE;
@@ -133,7 +132,7 @@ static enum redlock_status acquire_kept(struct redlock_keeper *keeper, struct re
     status = await_end(keeper, kept);
     kept->is_acquiring = false;
     if (status == REDLOCK_OK && redlock_keep(engine, &kept->lock, hold_ms, redlock_now_us()) != REDLOCK_OK)
-        status = REDLOCK_TOO_LATE;      /* It was won, and this thread learned of it when it was over. */
+        status = REDLOCK_TOO_LATE;      /* It was won, but this thread learned that only when it was over. */
     if (status != REDLOCK_OK) part_from(keeper, kept);
     else redlock_interrupt(&keeper->client);
     return status;

@@ -10,7 +10,7 @@
 #include "release.h"
 #include "waiter.h"
 
-/* ---- Is it decided? ---- */
+/* ---- Verdicts ---- */
 
 static void judge_acquiring(struct redlock *r, struct redlock_lock *lock)
 {
@@ -55,7 +55,8 @@ void lock_judge(struct redlock *r, struct redlock_lock *lock)
 
 /* ---- Answers of one node ---- */
 
-/* Nothing of ours is on node k any longer: what waited for that goes on. A lock that has ended needs its entry there no longer. */
+/* Nothing of ours is on node k any longer, so commands that waited for that go on. A lock that has ended needs its entry there no
+ * longer. */
 static void stake_was_cleared(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     enum phase phase = (enum phase)lock->phase;
@@ -73,7 +74,7 @@ static void answer_question(struct redlock *r, const struct answer *a)
     else                                                                       r->holding->answer(a);
 }
 
-/* 2: another client was woken by it. */
+/* 2: it has woken another client. */
 REDLOCK_OUTLINE static void answer_release(struct redlock *r, const struct answer *a)
 {
     if (a->meaning == WIRE_GRANTED && a->reply->integer == 2 && r->waking) r->waking->has_woken(a->lock);
@@ -92,12 +93,12 @@ static void hand_to_operation(struct redlock *r, const struct answer *a)
     }
 }
 
-/* It is no stray; but behind one its key is one more that a release may find. */
+/* It is no stray. But after one its key is one more that a release may find. */
 static void note_set_answered(struct redlock_stake *stake, enum wire_answer meaning)
 {
     unsigned count = stake->strays & STRAYS_COUNT;
 
-    REDLOCK_CHECK(count > 0);       /* As in lock_answer. */
+    REDLOCK_CHECK(count > 0);       /* Like lock_answer. */
     if (count == 1 || meaning == WIRE_REFUSED) stake->strays--;
 }
 
@@ -120,7 +121,7 @@ void lock_answer(struct redlock *r, const struct answer *a)
 
 /* ---- When a connection is lost ---- */
 
-/* Whatever the command was about may have happened (S4). */
+/* The node may have executed the command (S4). */
 void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_asked *asked)
 {
     struct redlock_lock *lock = asked->lock;
@@ -141,7 +142,7 @@ void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_ask
     lock_judge(r, lock);
 }
 
-/* Releases stay in the queue: they are debts. So do others where the node may be back at once. */
+/* Releases stay in the queue, since they are debts. So do other commands if the node may be back at once. */
 void lock_turn_away(struct redlock *r, unsigned k, struct redlock_lock *lock)
 {
     struct redlock_stake *stake = &lock->stakes[k];
@@ -159,7 +160,7 @@ void lock_turn_away(struct redlock *r, unsigned k, struct redlock_lock *lock)
 
 /* ---- Debts and time ---- */
 
-/* The TTL has run out on the node: nothing of ours is there. An entry there is given up; there may be others. */
+/* The TTL has run out on the node, so nothing of ours is there. An entry there is given up, though there may be others. */
 static void forget_debts(struct redlock *r, struct redlock_lock *lock)
 {
     lock->entries &= (uint16_t)~lock->owed;
@@ -170,7 +171,7 @@ static void forget_debts(struct redlock *r, struct redlock_lock *lock)
     }
 }
 
-/* S5: a debt is paid until the TTL has run out on the node. But while something is not answered, a SET may still be waiting
+/* S5: a debt is paid until the TTL has run out on the node. But while a command is not answered, a SET may still be waiting
  * there, and its TTL has not begun. */
 static void tick_debts(struct redlock *r, struct redlock_lock *lock)
 {

@@ -10,7 +10,7 @@ REDLOCK_STATIC_ASSERT((int)REDLOCK_PHASE_IDLE == (int)PHASE_IDLE && (int)REDLOCK
 
 void lock_set_phase(struct redlock *r, struct redlock_lock *lock, enum phase phase)
 {
-    static const uint16_t may_follow[] = {   /* Of each phase: the set of those that may come next. */
+    static const uint16_t may_follow[] = {   /* The set of phases that may follow each phase. */
         [PHASE_IDLE] = 1 << PHASE_WAITING | 1 << PHASE_NEEDS_ENTROPY | 1 << PHASE_ACQUIRING | 1 << PHASE_HELD |
                        1 << PHASE_INSPECTING,
         [PHASE_WAITING] = 1 << PHASE_IDLE | 1 << PHASE_NEEDS_ENTROPY | 1 << PHASE_ACQUIRING,
@@ -57,7 +57,7 @@ bool lock_owes_otherwise(const struct redlock_lock *lock, const struct redlock_k
     return (lock->kind == kind) != (request->kind == kind) && !lock_is_idle(lock);
 }
 
-/* S10: by the clock, at every question. */
+/* S10: the clock decides at every question. */
 REDLOCK_OUTLINE bool lock_is_held(const struct redlock_lock *lock, uint64_t now_us)
 {
     return now_us >= lock->valid_from && now_us < lock->valid_until;

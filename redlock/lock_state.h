@@ -1,12 +1,13 @@
-/* The state of one lock: its phase, what of it may lie on each node, and when it must be looked at again. The words that all
- * operations share. Knows no command and no answer.
+/* The state of one lock has its phase, its keys that may be on each node, and the time when it must be looked at again. All
+ * operations share these words. This file knows no command and no answer.
  *
- * For each lock and node there is a stake: what of ours may lie there, and the one command that is to be sent next.
+ * Each lock has a stake on each node. It records whether something of ours may be there, and the one command that is to be sent
+ * next.
  *
  *     STAKE_NONE --SET sent--> STAKE_PLACED --to be released--> STAKE_OWED --sent--> STAKE_LEAVING --answered--> STAKE_NONE
  *
- * A SET goes to a node only from STAKE_NONE, so that of one lock never more than one token is anywhere on one node; the
- * stake remembers which (S6). What breaks on the way (connection, error) falls back to STAKE_OWED: a debt (S5). */
+ * A SET is sent to a node only from STAKE_NONE, so that a lock never has more than one token on one node. The stake remembers
+ * which (S6). If a connection breaks or an error is the answer, the stake falls back to STAKE_OWED, a debt (S5). */
 #ifndef REDLOCK_LOCK_STATE_H
 #define REDLOCK_LOCK_STATE_H
 
@@ -17,18 +18,18 @@
 
 enum stake {
     STAKE_NONE,         /* Nothing of ours is there. */
-    STAKE_PLACED,       /* A SET was sent: our token may be there, granted or not yet known. */
+    STAKE_PLACED,       /* A SET was sent. Our token may be there, granted or not yet known. */
     STAKE_OWED,         /* It is to be released. */
     STAKE_LEAVING       /* The release is on its way. */
 };
 
-/* What a node may execute of ours behind a release, or behind an answer: it was sent on a connection that broke. The low bits
- * count SETs that are not answered, and with them those that were answered behind one: what a release removes may be of any of
- * them, so it is sent again until it has removed as many or has twice found nothing, a while apart. */
+/* Commands of ours that a node may execute after a release, or after an answer, because they were sent on a connection that
+ * broke. The low bits count SETs that are not answered, and those that were answered after one. A release may remove the key of
+ * any of them, so it is sent again until it has removed as many or has twice found nothing, a while apart. */
 enum strays {
-    STRAYS_COUNT = 0x3F,    /* So many; from here on none is counted. */
+    STRAYS_COUNT = 0x3F,    /* The largest count. Beyond it none is counted. */
     STRAYS_MISSED = 0x40,   /* A release has found nothing. */
-    STRAYS_ROLE = 0x80      /* The lock's role may change there: it is known by either token until the stake is cleared. */
+    STRAYS_ROLE = 0x80      /* The lock's role may change there. It is known by either token until the stake is cleared. */
 };
 
 enum phase {
@@ -36,14 +37,14 @@ enum phase {
     PHASE_WAITING,      /* For the next attempt at retry_at, or for a wake-up. */
     PHASE_NEEDS_ENTROPY,  /* For random bytes, until retry_at. */
     PHASE_ACQUIRING,
-    PHASE_ENDING,       /* The last attempt is lost; nodes are asked how long the holder has left. */
-    PHASE_HELD,         /* Won. Only the clock tells whether it is still held (S10). */
+    PHASE_ENDING,       /* The last attempt is lost, and nodes are asked how long the holder has left. */
+    PHASE_HELD,         /* Won. Only the clock shows whether it is still held (S10). */
     PHASE_EXTENDING,
     PHASE_RELEASING,
     PHASE_INSPECTING
 };
 
-enum { SLOT_DONE = REDLOCK_NODES_MAX };     /* The link for a queue that is of no node: needs_entropy, waiting, or else done. */
+enum { SLOT_DONE = REDLOCK_NODES_MAX };     /* The link for the engine's own queues (needs_entropy, waiting, or else done). */
 
 static inline uint64_t later(uint64_t a, uint64_t b)
 {
@@ -61,7 +62,7 @@ static inline uint64_t timeout_at(const struct redlock *r)
     return r->now_us + (uint64_t)r->config.node_timeout_ms * 1000;
 }
 
-/* Does a TTL go out with it? */
+/* True if a TTL is sent with it. */
 static inline bool is_with_ttl(enum wire_command command)
 {
     return command == WIRE_ACQUIRE || command == WIRE_RESTORE || command == WIRE_EXTEND;
@@ -78,13 +79,13 @@ static inline bool has_ticket(const struct redlock_lock *lock)
     return lock->has_ticket;
 }
 
-/* Has it an entry among the waiters of node k? */
+/* True if it has an entry among the waiters of node k. */
 static inline bool has_entry(const struct redlock_lock *lock, unsigned k)
 {
     return (lock->entries & bit_of(k)) != 0;
 }
 
-/* Does the keeper extend it, and is it at that now? */
+/* The keeper extends it. The other: it does so now. */
 static inline bool is_kept(const struct redlock_lock *lock)
 {
     return lock->is_kept;
@@ -95,46 +96,46 @@ static inline bool is_quiet(const struct redlock_lock *lock)
     return lock->is_quiet;
 }
 
-/* The only one that changes the phase. */
+/* Only this function changes the phase. */
 REDLOCK_PRIVATE void lock_set_phase(struct redlock *r, struct redlock_lock *lock, enum phase phase);
 REDLOCK_PRIVATE bool lock_is_in_round(const struct redlock_lock *lock);
 /* See redlock_idle. */
 REDLOCK_PRIVATE bool lock_is_idle(const struct redlock_lock *lock);
-/* Is it, or was it, of that kind, whose keys no other kind removes, is to become of another one, and may owe something? */
+/* True if it is, or was, of that kind, whose keys no other kind removes, is to have another kind, and may owe something. */
 REDLOCK_PRIVATE bool lock_owes_otherwise(const struct redlock_lock *lock, const struct redlock_kind *kind,
                                          const struct redlock_request *request);
-/* To be acquired: only attempts have been lost so far. */
+/* True if it is being acquired, and all that was lost so far are attempts. */
 REDLOCK_PRIVATE bool lock_is_trying(const struct redlock_lock *lock);
-/* Is the time of its round over, so that nothing is sent for it any longer? That it ends without the answers that are missing is
- * for a tick to find (has_timed_out): a client that slept reads them first. */
+/* True if the time of its round is over, so that nothing is sent for it any longer. Only a tick may end it without the missing
+ * answers (has_timed_out), since a client that slept reads them first. */
 REDLOCK_PRIVATE bool lock_is_past_deadline(const struct redlock *r, const struct redlock_lock *lock);
 
-/* Held, or adopted and perhaps held. And for how long; 0: it is not, or nobody has confirmed it (S10). */
+/* Held, or adopted and perhaps held. The other returns for how long; 0: it is not held, or nobody has confirmed it (S10). */
 REDLOCK_PRIVATE bool lock_is_held(const struct redlock_lock *lock, uint64_t now_us);
 REDLOCK_PRIVATE uint64_t lock_valid_us(const struct redlock_lock *lock, uint64_t now_us);
 
-/* Has a quorum said that its turn has come? */
+/* True if a quorum has reported that it is its turn. */
 REDLOCK_PRIVATE bool lock_is_woken(const struct redlock *r, const struct redlock_lock *lock);
 
-/* When the keeper has something to do for it. */
+/* The time when the keeper has something to do for it. */
 REDLOCK_PRIVATE uint64_t lock_keep_at(const struct redlock_lock *lock);
 
-/* Which of the three queues by SLOT_DONE is for locks in its phase; to be taken out of it before the phase changes. */
+/* The one of the three queues by SLOT_DONE that has locks in its phase. It must leave the queue before the phase changes. */
 REDLOCK_PRIVATE struct redlock_queue *lock_queue(struct redlock *r, const struct redlock_lock *lock);
 REDLOCK_PRIVATE void lock_leave_queue(struct redlock *r, struct redlock_lock *lock);
 
 /* Begins an operation. A status that nobody has fetched is forgotten. */
 REDLOCK_PRIVATE void lock_start(struct redlock *r, struct redlock_lock *lock);
 
-/* Before the phase is set: begins a round about a command, with a TTL or without (0), which ends with the node timeout or at
- * latest, whichever comes first. */
+/* Begins a round for a command, with a TTL or without (0), which ends with the node timeout or at latest, whichever is first.
+ * Call it before the phase is set. */
 REDLOCK_PRIVATE void lock_begin_round(struct redlock *r, struct redlock_lock *lock, enum wire_command command, uint32_t ttl_ms,
                                       uint64_t latest);
 
-/* After whatever may change when the lock must be looked at again: puts it into the heap for that time. */
+/* Puts the lock into the heap for the time when it must be looked at again. Call after any change of that time. */
 REDLOCK_PRIVATE void lock_reschedule(struct redlock *r, struct redlock_lock *lock);
 
-/* Tells the caller of a status, by redlock_next_done. */
+/* Reports a status to the caller, by redlock_next_done. */
 REDLOCK_PRIVATE void lock_tell(struct redlock *r, struct redlock_lock *lock, enum redlock_status status);
 
 #endif

@@ -1,17 +1,17 @@
-/* Once per period (S18): the calls of redlock.h about marks. The holder of a lock marks the period at all nodes before it
- * begins, and begins when a quorum has taken its mark. kinds/period_mark.lua is the script.
+/* The calls of redlock.h about marks, for jobs that run once per period (S18). The holder of a lock marks the period on all nodes
+ * before it begins, and begins when a quorum has taken its mark. kinds/period_mark.lua is the script.
  *
  *     T = floor((wall clock + slack) / period) x period       the period's name, the same for all clients whose clocks agree
  *
- * Two marks of one T that are confirmed would have a node in common, and a node takes one mark of a T and none of an earlier
- * one. So at most one client begins, whatever the locks do, as long as nodes do not forget:
+ * Two marks of one T that are confirmed would have a node in common, and a node takes one mark of a T and none of an earlier one.
+ * So at most one client begins, even if locks fail, as long as nodes do not forget.
  *
- *   - A node that restarted within the period may have forgotten a mark of it, so it takes no part: it must have been up since
- *     before any client could call the period T. A clock may be ahead of ours by the skew, and an uptime, which is the difference
+ *   - A node that restarted within the period may have forgotten a mark of it, so it takes no part. It must have been up since
+ * before any client could call the period T. A clock may be ahead of ours by the skew, and an uptime, which is the difference
  *     of two readings of the node's wall clock, may be too long by twice that.
- *   - A mark lives for LIFE_PERIODS, and nobody sets one later than SPAN_PERIODS after the beginning of the period: a node's
- *     clock may be fast by half at most (REDLOCK_DRIFT_PPM_MAX), and SPAN + half of it is LIFE. What clocks differ by lies in
- *     the LIFE_SKEWS.
+ *   - A mark lives for LIFE_PERIODS, and nobody sets one later than SPAN_PERIODS after the beginning of the period. A node's
+ * clock may be fast by half at most (REDLOCK_DRIFT_PPM_MAX), and SPAN + half of it is LIFE. The difference of clocks lies in the
+ * LIFE_SKEWS.
  *   - Nodes take no mark from a client whose wall clock differs from theirs by more than the skew.
  *
  * A round of marks is a question to each node, so the engine knows nothing of it. An answer counts if the server is the one
@@ -30,7 +30,7 @@ REDLOCK_STATIC_ASSERT(UPTIME_SKEWS == 1 + 2, "the marker's clock; and both readi
 
 /* ---- Periods ---- */
 
-/* Cron begins a job at the full minute of its own clock: the border of two periods lies well before that. */
+/* Cron begins a job at the full minute of its own clock, so the border of two periods lies well before that. */
 static uint64_t slack_ms(uint32_t period_ms)
 {
     uint32_t part_ms = period_ms / SLACK_PART;
@@ -45,13 +45,14 @@ uint64_t redlock_period_begins_ms(uint64_t wall_us, uint32_t period_ms)
     return ms - ms % period_ms;
 }
 
-/* The wall clock goes as this clock does, from when the job was due. A clock that went back gives an enormous time: too late. */
+/* The wall clock advances like this clock, from the time when the job was due. A clock that went back gives an enormous time,
+ * which is too late. */
 REDLOCK_WRAPS static uint64_t wall_us_at(const struct redlock_mark *mark, uint64_t now_us)
 {
     return now_us + mark->wall_offset_us;
 }
 
-/* How long the period has lasted already for a client whose clock is as ours. */
+/* The time since the period's begin for a client with the same clock as ours. */
 REDLOCK_WRAPS static uint64_t age_us(const struct redlock_mark *mark, uint64_t now_us)
 {
     return wall_us_at(mark, now_us) - (mark->period_begins_ms - slack_ms(mark->period_ms)) * 1000;
@@ -62,17 +63,17 @@ static bool is_too_late(const struct redlock_mark *mark, uint64_t now_us)
     return age_us(mark, now_us) >= (uint64_t)SPAN_PERIODS * mark->period_ms * 1000;
 }
 
-/* ---- Which nodes take part ---- */
+/* ---- Nodes that take part ---- */
 
-/* How long a node that has a vote is known to have been up. One that need not say who it is (S12: trust_unknown) has always
- * been. */
+/* The time for which a node that has a vote is known to have been up. A node that need not give its identity (S12: trust_unknown)
+ * counts as always up. */
 static uint64_t up_us(const struct redlock_node *node, uint64_t now_us)
 {
     REDLOCK_CHECK(now_us >= node->met_at);
     return node->has_run_id ? now_us - node->met_at + node->uptime_us : UINT64_MAX;
 }
 
-/* May it have forgotten a mark of the period? */
+/* True if it may have forgotten a mark of the period. */
 static bool is_forgetful(const struct redlock *r, const struct redlock_mark *mark, unsigned k, uint64_t now_us)
 {
     uint64_t needed_us = age_us(mark, now_us) + (uint64_t)UPTIME_SKEWS * r->config.ticket_skew_ms * 1000;
@@ -83,7 +84,7 @@ static bool is_forgetful(const struct redlock *r, const struct redlock_mark *mar
 
 /* ---- The question ---- */
 
-/* Token, mark, life, skew: see kinds/period_mark.lua. */
+/* Token, mark, life, skew (see kinds/period_mark.lua). */
 enum { ARGUMENT_TOKEN = 4, ARGUMENT_VALUE, ARGUMENT_LIFE, ARGUMENT_SKEW, ARGUMENT_COUNT };
 
 REDLOCK_STATIC_ASSERT((int)ARGUMENT_COUNT <= (int)REDLOCK_ARGUMENTS_MAX, "a mark is a question");
@@ -118,7 +119,7 @@ static struct redlock_name write_mark(struct redlock_mark *mark, const char *who
     return (struct redlock_name){ .bytes = mark->value, .size = used };
 }
 
-/* What only looks has no life. */
+/* A question that only looks has no life. */
 static uint64_t life_ms(const struct redlock *r, const struct redlock_mark *mark, const struct redlock_period *period)
 {
     if (period->looks_only) return 0;
@@ -141,7 +142,7 @@ static void write_question(const struct redlock *r, struct redlock_mark *mark, c
     words[ARGUMENT_SKEW] = number_word(mark->skew, r->config.ticket_skew_ms);
 }
 
-/* OK also when the node is not asked: then it has voted so. */
+/* OK also if the node is not asked, since that is its vote. */
 static enum redlock_status ask_for_mark(struct redlock *r, struct redlock_mark *mark, unsigned k, uint64_t now_us)
 {
     struct redlock_marker *marker = &mark->nodes[k];
@@ -194,7 +195,7 @@ enum redlock_status redlock_start_mark(struct redlock *r, struct redlock_mark *m
 
 /* ---- Answers ---- */
 
-/* A string may have come in pieces. */
+/* A string may have arrived in pieces. */
 static size_t join_pieces(struct redlock_question *question, struct redlock_item *item, char text[REDLOCK_MARK_MAX])
 {
     size_t used = 0;
@@ -205,7 +206,7 @@ static size_t join_pieces(struct redlock_question *question, struct redlock_item
     return used;
 }
 
-/* "T marker when who": when it was set, and by whom. */
+/* "T marker when who" gives the time when it was set, and its client. */
 static void read_seen(struct redlock_marker *marker, const char *text, size_t size)
 {
     size_t at = 0, used = 0;
@@ -232,7 +233,7 @@ static void read_words(struct redlock_marker *marker, const struct redlock_item 
     marker->words[size] = '\0';
 }
 
-/* Only 1 is a mark that was taken, and only a string one that was there. 0: our lock is not. */
+/* Only 1 is a mark that was taken, and only a string is one that was there. 0: our lock is not there. */
 static enum redlock_vote read_mark(struct redlock_mark *mark, unsigned k)
 {
     char text[REDLOCK_MARK_MAX];
@@ -257,7 +258,7 @@ static void collect_vote(const struct redlock *r, struct redlock_mark *mark, uns
     round_vote(&mark->round, k, status == REDLOCK_OK && is_same_server ? read_mark(mark, k) : REDLOCK_VOTE_UNKNOWN);
 }
 
-/* S18: a quorum of marks, while the lock is held. That the period is another's is certain when no quorum is left. */
+/* S18: a quorum of marks, while the lock is held. The period is certainly another's when no quorum is left. */
 static enum redlock_status judge_mark(const struct redlock *r, const struct redlock_mark *mark, uint64_t now_us)
 {
     const struct redlock_round *round = &mark->round;
@@ -295,7 +296,7 @@ void redlock_forget_mark(struct redlock *r, struct redlock_mark *mark)
     if (mark->status == REDLOCK_PENDING) end_mark(r, mark, REDLOCK_CANCELLED);
 }
 
-/* ---- What is known of it ---- */
+/* ---- Facts about a mark ---- */
 
 uint64_t redlock_mark_until(const struct redlock_mark *mark)
 {
@@ -314,7 +315,7 @@ const char *redlock_mark_words(const struct redlock_mark *mark, unsigned k)
     return mark->nodes[k].is_forgetful ? forgetful : mark->nodes[k].words;
 }
 
-/* On how many nodes is the same client's mark as on node k? */
+/* The number of nodes that have the same client's mark as node k. */
 static unsigned count_alike(const struct redlock_mark *mark, unsigned k)
 {
     unsigned count = 0;
@@ -324,7 +325,7 @@ static unsigned count_alike(const struct redlock_mark *mark, unsigned k)
     return count;
 }
 
-/* A client that asked in vain may have left its mark on a node, too; the mark of the one that has run is on most nodes. */
+/* A client that asked in vain may have left its mark on a node, too. The mark of the one that has run is on most nodes. */
 const char *redlock_mark_seen(const struct redlock_mark *mark, uint64_t *wall_us)
 {
     const struct redlock_marker *best = NULL;

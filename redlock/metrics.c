@@ -1,5 +1,5 @@
-/* Counts events. What an event does not say of its lock, since when and until when, is remembered in slots: a hash table with open
- * addressing, in which a lock that leaves makes room for those behind it. */
+/* Counts events. A lock's start time and validity, which its events do not report, are kept in slots, a hash table with open
+ * addressing, in which a lock that leaves makes room for those after it. */
 #include "metrics.h"
 
 REDLOCK_STATIC_ASSERT((int)REDLOCK_METRICS_OUTCOMES == OUTCOME_ERROR + 1 && (int)REDLOCK_METRICS_VOTES == METRIC_LATE + 1,
@@ -44,7 +44,8 @@ static uint64_t between(uint64_t from, uint64_t to)
     return to > from ? to - from : 0;
 }
 
-/* Twenty binary digits of the quotient, one after the other: a division of 64 bits would be 700 bytes on a small processor. */
+/* Twenty binary digits of the quotient, one after the other, since a division of 64 bits would be 700 bytes on a small
+ * processor. */
 static uint32_t millionths_of(uint64_t part, uint64_t whole)
 {
     uint32_t digits = 0;
@@ -82,7 +83,7 @@ static enum metrics_outcome outcome_of(enum redlock_status status)
 
 /* ---- Slots ---- */
 
-/* Where the search for it begins. */
+/* The place where the search for it begins. */
 REDLOCK_WRAPS static uint32_t home_of(const struct redlock_metrics *m, const struct redlock_lock *lock)
 {
     uint32_t hash = (uint32_t)((uintptr_t)lock >> 3) * UINT32_C(2654435761);
@@ -95,7 +96,7 @@ static uint32_t behind(const struct redlock_metrics *m, uint32_t at)
     return at + 1 < m->slot_count ? at + 1 : 0;
 }
 
-/* Its slot, or the free one where it would be; NULL: it has none, and all are in use. */
+/* Its slot, or the free one where it would be. NULL: it has none, and all are in use. */
 static struct redlock_metered *look_up(const struct redlock_metrics *m, const struct redlock_lock *lock)
 {
     uint32_t at = m->slot_count > 0 ? home_of(m, lock) : 0;
@@ -112,7 +113,7 @@ static struct redlock_metered *find(const struct redlock_metrics *m, const struc
     return slot && slot->lock ? slot : NULL;
 }
 
-/* For one that has none. */
+/* A slot for a lock that has none. */
 static struct redlock_metered *take_slot(const struct redlock_metrics *m, const struct redlock_lock *lock)
 {
     struct redlock_metered *slot = look_up(m, lock);
@@ -124,7 +125,7 @@ static struct redlock_metered *take_slot(const struct redlock_metrics *m, const 
     return slot;
 }
 
-/* Would the search for the lock at `from` pass the place at `to` before it finds it? */
+/* True if the search for the lock at `from` passes the place at `to` before it finds it. */
 static bool may_move(const struct redlock_metrics *m, uint32_t from, uint32_t to)
 {
     uint32_t home = home_of(m, m->slots[from].lock);
@@ -132,7 +133,7 @@ static bool may_move(const struct redlock_metrics *m, uint32_t from, uint32_t to
     return to <= from ? home <= to || home > from : home <= to && home > from;
 }
 
-/* Those behind it that were pushed on by it move up. */
+/* The locks after it that it has pushed on move up. */
 static void remove_slot(struct redlock_metrics *m, const struct redlock_metered *slot)
 {
     uint32_t hole = (uint32_t)(slot - m->slots), at = behind(m, hole);
@@ -161,7 +162,7 @@ static void count_votes(struct redlock_metrics *m, struct redlock_metered *lock,
         if (nodes >> k & 1) count_vote(m, lock, k, vote);
 }
 
-/* A vote of which no answer tells: of a node that was not asked, or has not answered in time. */
+/* A vote without an answer, since the node was not asked, or has not answered in time. */
 static void count_silent_votes(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)
 {
     if (!lock || !lock->is_voting) return;
@@ -169,7 +170,7 @@ static void count_silent_votes(struct redlock_metrics *m, struct redlock_metered
     count_votes(m, lock, event->unknown, METRIC_UNKNOWN);
 }
 
-/* The lock goes on: what its last round has not heard of yet is no vote any longer (S8). */
+/* The lock goes on, so answers that are missing from its last round are no votes any longer (S8). */
 static void end_voting(struct redlock_metrics *m, struct redlock_metered *lock)
 {
     if (lock->is_voting) count_votes(m, lock, UINT16_MAX, METRIC_LATE);
@@ -235,7 +236,7 @@ static void lose(struct redlock_metrics *m, struct redlock_metered *lock, uint64
     end_hold(m, lock, at_us);
 }
 
-/* S10: nobody need say so. */
+/* S10: nobody need report that. */
 static void look_at_clock(struct redlock_metrics *m, struct redlock_metered *lock, uint64_t at_us)
 {
     if (lock->is_held && at_us >= lock->valid_until) lose(m, lock, at_us);
@@ -319,7 +320,7 @@ static void count_extension(struct redlock_metrics *m, struct redlock_metered *l
     if (event->status != REDLOCK_OK) lock->failure = event->status == REDLOCK_TAKEN ? LOSS_REFUSED : LOSS_NO_QUORUM;
 }
 
-/* Until it is held: why the last attempt was lost. */
+/* Until it is held, the reason why the last attempt was lost. */
 static void count_attempt(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)
 {
     m->attempts[outcome_of(event->status)]++;
@@ -349,7 +350,7 @@ static void end_release(struct redlock_metrics *m, struct redlock_metered *lock,
     lock->releasing = 0;
 }
 
-/* That keeping has ended, or an extension, is told by other events. */
+/* Other events report the end of keeping, or of an extension. */
 static void count_end(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)
 {
     bool lacks_votes = lock && event->status == REDLOCK_TIMEOUT && lock->failure == LOSS_NO_QUORUM;
@@ -395,7 +396,7 @@ static bool is_about_node(const struct redlock_event *event)
            event->kind == REDLOCK_EVENT_HEARD || event->kind == REDLOCK_EVENT_UNANSWERED;
 }
 
-/* What was under way is not known any longer. */
+/* Operations under way are not known any longer. */
 static void forget_all(struct redlock_metrics *m)
 {
     for (uint32_t i = 0; i < m->slot_count; i++) m->slots[i].lock = NULL;
@@ -460,7 +461,7 @@ void redlock_metrics_give_up(struct redlock_metrics *m, const struct redlock_loc
 void redlock_metrics_lost(struct redlock_metrics *m, uint64_t lost)
 {
     if (lost == m->lost_seen) return;
-    m->lost_events += lost - (lost > m->lost_seen ? m->lost_seen : 0);     /* Or it is another ring. */
+    m->lost_events += lost - (lost > m->lost_seen ? m->lost_seen : 0);     /* Otherwise it is another ring. */
     m->lost_seen = lost;
     forget_all(m);
 }

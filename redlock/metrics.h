@@ -1,4 +1,4 @@
-/* What counting and writing of metrics share. Knows the public headers alone. */
+/* Things that counting and writing of metrics share. Knows only the public headers. */
 #ifndef REDLOCK_METRICS_PRIVATE_H
 #define REDLOCK_METRICS_PRIVATE_H
 
@@ -13,7 +13,7 @@ enum metrics_release { RELEASE_CONFIRMED, RELEASE_OWED, RELEASE_LOST };
 enum metrics_wake_up { WAKE_UP_HEARD, WAKE_UP_TIMER };
 enum metrics_vote { METRIC_GRANTED, METRIC_REFUSED, METRIC_UNKNOWN, METRIC_NOT_ASKED, METRIC_LATE };
 
-/* The upper ends of the buckets, in microseconds; of parts in millionths. */
+/* The upper ends of the buckets, in microseconds, or in millionths for parts. */
 REDLOCK_PRIVATE const uint32_t *metrics_times(void);
 REDLOCK_PRIVATE const uint32_t *metrics_trips(void);
 REDLOCK_PRIVATE const uint32_t *metrics_parts(void);

@@ -1,10 +1,10 @@
-/* Metrics as text, byte by byte: of a page only those that belong to it are kept. */
+/* Metrics as text, byte by byte. Only the bytes that belong to a page are kept. */
 #include "metrics.h"
 
 struct page {
     char *buffer;
     size_t size, from;
-    size_t length;                      /* Of the text so far. */
+    size_t length;                      /* Size of the text so far. */
     const struct redlock_metrics *m;
 };
 
@@ -52,7 +52,7 @@ static unsigned take_digit(uint64_t *number)
     return rest;
 }
 
-/* Behind the point, without zeros at the end. */
+/* Digits after the point, without zeros at the end. */
 static void put_decimals(struct page *page, const uint8_t digits[DECIMALS])
 {
     unsigned count = DECIMALS;
@@ -113,7 +113,7 @@ static void put_node(struct page *page, bool *is_open, unsigned k)
     put(page, '"');
 }
 
-/* end: of a bucket, in millionths; NULL: of the one for all. */
+/* end is a bucket's, in millionths. NULL: the bucket for all. */
 static void put_end(struct page *page, bool *is_open, const uint32_t *end)
 {
     begin_label(page, is_open, "le");
@@ -306,7 +306,7 @@ static void put_trips(struct page *page)
         put_histogram(page, &series, page->m->trips[series.node], metrics_trips(), REDLOCK_METRICS_TRIPS);
 }
 
-/* In the order of enum redlock_trouble. */
+/* The order is that of enum redlock_trouble. */
 static const char trouble_names[][sizeof "max_clients"] = {
     "", "new", "unreachable", "closed", "silent", "protocol", "restarted", "same_server", "replica", "cluster", "sentinel",
     "no_identity", "noauth", "wrongpass", "noperm", "loading", "readonly", "moved", "clusterdown", "oom", "misconf",

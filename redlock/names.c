@@ -30,10 +30,10 @@ static bool names_are_same(const struct redlock_name *set, const struct redlock_
     return same;
 }
 
-/* Would a lock of that name overwrite what another lock keeps beside its own key? */
+/* True if a lock of that name would overwrite a key that another lock keeps beside its own. */
 static bool is_reserved(const struct redlock_name *name)
 {
-    static const char suffixes[] =      /* Each behind its size. */
+    static const char suffixes[] =      /* Each name follows its size. */
         "\7" REDLOCK_TICKET_SUFFIX "\10" REDLOCK_WAITERS_SUFFIX "\7" REDLOCK_LEADER_SUFFIX "\5" REDLOCK_DONE_SUFFIX
         "\10" REDLOCK_READERS_SUFFIX "\7" REDLOCK_WRITER_SUFFIX "\6" REDLOCK_QUEUE_SUFFIX "\6" REDLOCK_LEASE_SUFFIX
         "\6" REDLOCK_GRANT_SUFFIX;
@@ -77,7 +77,7 @@ REDLOCK_WRAPS uint32_t names_hash(const struct redlock_lock *lock)
     return hash != 0 ? hash : 1;
 }
 
-/* In the order of bytes; a name that begins with another comes after it. */
+/* The order is by bytes, and a name that begins with another is after it. */
 static bool comes_after(const struct redlock_name *a, const struct redlock_name *b)
 {
     size_t common = a->size < b->size ? a->size : b->size;

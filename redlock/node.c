@@ -6,8 +6,8 @@ REDLOCK_STATIC_ASSERT(REDLOCK_ERROR_MAX >= 32 && REDLOCK_ERROR_MAX <= UINT8_MAX,
 REDLOCK_STATIC_ASSERT(sizeof(struct resp_parser) <= sizeof(((struct redlock_node *)0)->parser),
                       "REDLOCK_PARSER_WORDS is too small");
 
-/* S16: what a node may send at most. INFO has some 5,000 bytes; ROLE lists a master's replicas,
- * each in an array. 64 x 64 x 64 short items are read in a fraction of a second. */
+/* S16: the most that a node may send. INFO has some 5,000 bytes. ROLE lists a master's replicas, each in an array. 64 x 64 x 64
+ * short items are read in a fraction of a second. */
 static const struct resp_limits limits = { .line_max = 16384, .bulk_max = 65536, .elements_max = 64, .depth_max = 3 };
 
 static struct resp_parser *parser_of(struct redlock_node *node)
@@ -15,7 +15,7 @@ static struct resp_parser *parser_of(struct redlock_node *node)
     return (struct resp_parser *)(void *)node->parser;
 }
 
-/* Is it a subscription? */
+/* True if it is a subscription. */
 static bool is_for_wake_ups(const struct redlock_node *node)
 {
     return node->is_subscription;
@@ -25,7 +25,7 @@ static bool is_for_wake_ups(const struct redlock_node *node)
 
 static void set_state(struct redlock_node *node, enum node_state state)
 {
-    static const uint8_t may_follow[] = {   /* Of each state: the set of those that may come next. */
+    static const uint8_t may_follow[] = {   /* The set of states that may follow each state. */
         [NODE_DISCONNECTED] = 1 << NODE_CONNECTING,
         [NODE_CONNECTING] = 1 << NODE_HANDSHAKE | 1 << NODE_CLOSING,
         [NODE_HANDSHAKE] = 1 << NODE_READY | 1 << NODE_CLOSING,
@@ -126,7 +126,7 @@ void node_note(struct redlock_node *node, enum wire_command command, enum redloc
 
 void node_give_up(struct redlock_node *node, enum redlock_trouble trouble, const char *text)
 {
-    /* One that was good and closed may be back at once; one that fell silent is not waited for. */
+    /* A good connection that was closed may be back at once. One that fell silent is not waited for. */
     node->settled = node->state != NODE_READY || trouble == REDLOCK_TROUBLE_SILENT || node->failures > 0;
     if (node->failures < NODE_FAILURES_MAX) node->failures++;
     set_state(node, NODE_CLOSING);
@@ -139,7 +139,7 @@ void node_give_up_for(struct redlock_node *node, enum redlock_trouble trouble, u
     node->detail = (uint8_t)detail;
 }
 
-/* In units of 1024 us. Modulo 2^32: after 51 days it is 0 again, for a moment. */
+/* Time in units of 1024 us, modulo 2^32. After 51 days it is 0 again, for a moment. */
 static uint32_t ticks_of(uint64_t now_us)
 {
     return (uint32_t)(now_us >> 10);
@@ -163,8 +163,8 @@ uint32_t node_half_delay_us(const struct redlock_node *node, unsigned failures_m
     return NODE_DELAY_FIRST_MS * 500u << (node->failures < failures_max ? node->failures : failures_max);
 }
 
-/* How long after its start a server gets no vote; for tickets so much longer that every honest wall clock has by then passed
- * every ticket of before the start (see wire.h). */
+/* A server has no vote for this long after its start. For tickets it is so much longer that every honest wall clock has by then
+ * passed every ticket from before the start (see wire.h). */
 REDLOCK_OUTLINE static uint64_t guard_us(const struct redlock_config *config, bool for_ticket)
 {
     uint64_t guard_ms = config->guard_ms;
@@ -173,11 +173,12 @@ REDLOCK_OUTLINE static uint64_t guard_us(const struct redlock_config *config, bo
     return guard_ms * 1000;
 }
 
-/* How much of the guard is left. A clock that goes back is no clock: all of it. */
+/* The rest of the guard. A clock that goes back is no clock, so all of it is left. */
 static uint64_t guard_left_us(const struct redlock_node *node, const struct redlock_config *config, bool for_ticket,
                               uint64_t now_us)
 {
-    uint64_t guard = node->has_run_id ? guard_us(config, for_ticket) : 0;   /* Without: trusted, see note_server(). */
+    uint64_t guard = node->has_run_id ? guard_us(config, for_ticket) : 0;   /* Without a run_id it is trusted (see
+                                                                             * note_server()). */
     uint64_t up = now_us >= node->met_at ? now_us - node->met_at + node->uptime_us : 0;
 
     return up < guard ? guard - up : 0;
@@ -242,7 +243,7 @@ void node_put_handshake(struct redlock_node *node, const struct redlock_config *
     node_written(node, &w);
 }
 
-/* ---- What is sent ---- */
+/* ---- Sending ---- */
 
 REDLOCK_OUTLINE void node_begin_writing(const struct redlock_node *node, const struct redlock_config *config,
                                         struct resp_writer *w)
@@ -285,7 +286,7 @@ void node_sent(struct redlock_node *node, size_t size)
 
 /* ---- Answers ---- */
 
-/* INFO is too long to be kept: it is read line by line as it comes. */
+/* INFO is too long to be kept, so it is read line by line as it arrives. */
 static void read_info(struct redlock_node *node, const uint8_t *data, size_t size)
 {
     struct redlock_reply *reply = &node->reply;
@@ -351,7 +352,7 @@ static void hand_out(struct redlock_node *node, struct wire_reply *out)
     reply->begun = false;
 }
 
-/* What the next reply answers. */
+/* The question that the next reply answers. */
 static enum wire_command command_of(const struct redlock_node *node)
 {
     return node->asked_count > 0 ? (enum wire_command)node->asked[node->asked_first].command : WIRE_NONE;
@@ -364,7 +365,8 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
         struct resp_item item;
         enum wire_command command;
         size_t consumed;
-        /* The buffer is always called full, so that a string comes as soon as its bytes do, and none is too long. */
+        /* The buffer is always reported as full, so that a string is delivered as soon as its bytes are there, and none is too
+         * long. */
         enum resp_status status = resp_parse(parser_of(node), node->receive + node->receive_start,
                                              node->receive_end - node->receive_start, true, &consumed, &item);
         node->receive_start += (uint32_t)consumed;
@@ -389,8 +391,8 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
     return false;
 }
 
-/* May the session go on although this command was refused? If the configuration says so, the server may be unknown (S12); a
- * name is a courtesy. */
+/* True if the session may go on although this command was refused. If the configuration allows it, the server may be unknown
+ * (S12). A name is a courtesy. */
 static bool is_tolerated(struct redlock_node *node, const struct redlock_config *config, enum wire_command command,
                          enum redlock_trouble trouble)
 {
@@ -416,7 +418,7 @@ bool node_read_handshake(struct redlock_node *node, const struct redlock_config 
     case WIRE_ERROR:
         trouble = wire_class(reply->text, reply->text_size);
         if (is_tolerated(node, config, command, trouble)) return true;
-        /* A sentinel knows no scripts: what it is says more than what it refuses. */
+        /* A sentinel knows no scripts. Its kind is a better reason than its refusal. */
         if (node->identity.trouble) trouble = (enum redlock_trouble)node->identity.trouble;
         node_give_up(node, trouble, reply->text);
         return false;
@@ -432,7 +434,7 @@ bool node_handshake_is_over(const struct redlock_node *node)
     return node->step == WIRE_READY && node->asked_count == 0;
 }
 
-/* S12: only a master that stands alone, and says who it is, has a vote. */
+/* S12: only a stand-alone master that gives its identity has a vote. */
 static bool check_identity(struct redlock_node *node)
 {
     const struct redlock_identity *identity = &node->identity;
@@ -442,15 +444,15 @@ static bool check_identity(struct redlock_node *node)
         return false;
     }
     if (identity->unknown) return true;
-    REDLOCK_CHECK(identity->is_master);     /* Whatever else ROLE may say is a trouble. */
+    REDLOCK_CHECK(identity->is_master);     /* Any other answer to ROLE is a trouble. */
     if (identity->has_run_id && identity->has_mode) return true;
     node_give_up(node, REDLOCK_TROUBLE_NO_IDENTITY, NULL);
     return false;
 }
 
-/* S11: a server that we have not seen before begins its guard now. At the first contact of all there is nothing to compare
- * with, so its uptime is believed, less the second that it may be too much: whole seconds of a wall clock.
- * S30: but not that of a server which has taken over the history of another run (see wire.h): it may lack the last writes. */
+/* S11: a server that we have not seen before begins its guard now. At the very first contact there is nothing to compare with, so
+ * its uptime is believed, less one second, since it counts whole seconds of a wall clock. S30: the uptime of a server that has
+ * taken over the history of another run (see wire.h) is not believed, since it may lack the last writes. */
 static void begin_guard(struct redlock_node *node, uint64_t now_us)
 {
     const struct redlock_identity *identity = &node->identity;
@@ -461,14 +463,14 @@ static void begin_guard(struct redlock_node *node, uint64_t now_us)
         node->uptime_us = (uint64_t)(identity->uptime_s - 1) * 1000000;
 }
 
-/* A server that is not asked who it is votes at once: somebody said to trust it. A subscription has no vote. */
+/* A server that is not asked for its identity votes at once, since the configuration trusts it. A subscription has no vote. */
 static void note_server(struct redlock_node *node, uint64_t now_us)
 {
     const struct redlock_identity *identity = &node->identity;
     bool seen = node->has_run_id && are_same_bytes(node->run_id, identity->run_id, sizeof node->run_id);
 
     if (!identity->has_run_id) return;
-    /* S30: with another history than before it was a replica meanwhile, and another server voted in its place. */
+    /* S30: if its history differs from the one before, it was a replica meanwhile, and another server voted in its place. */
     if (!seen || (identity->history && identity->history != node->has_run_id)) begin_guard(node, now_us);
     copy_bytes(node->run_id, identity->run_id, sizeof node->run_id);
     node->has_run_id = identity->history | 1;
@@ -512,7 +514,7 @@ static void add_number(struct words *w, uint64_t number)
     add_words(w, text + resp_decimal(text, number));
 }
 
-/* A server that does not know AUTH says so together with what it was given: the password. */
+/* A server that does not know AUTH repeats its arguments in the error, with the password. */
 static void add_error(struct words *w, const struct redlock_node *node)
 {
     const char *at = node->error;
@@ -547,7 +549,7 @@ static void describe_guard(const struct redlock_node *node, const struct redlock
 
 static const char *reason_text(unsigned reason)
 {
-    /* In the order of enum node_reason. Arrays, not pointers to literals: a linker can leave these out. */
+    /* The order is that of enum node_reason. They are arrays, not pointers to literals, since a linker can leave arrays out. */
     static const char texts[][sizeof "an answer of the wrong type in the handshake"] = {
         "no connection within the node timeout",
         "connected, but no answer to the handshake",

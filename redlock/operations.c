@@ -1,4 +1,4 @@
-/* The calls of redlock.h that are about a lock: they check what a caller may do wrong, and begin an operation. No other file
+/* The calls of redlock.h that are about a lock. They check a caller's possible mistakes, and begin an operation. No other file
  * calls them. */
 #include "acquire.h"
 #include "events.h"
@@ -32,7 +32,7 @@ void redlock_lock_init(struct redlock_lock *lock)
     lock->status = lock->attempt_status = REDLOCK_LOST;
 }
 
-/* Is nothing under way that the caller began, and nothing held by this clock? */
+/* True if nothing that the caller began is under way, and nothing is held by this clock. */
 static bool has_ended(const struct redlock_lock *lock, uint64_t now_us)
 {
     bool was_won = lock->phase == PHASE_HELD || is_quiet(lock);
@@ -40,7 +40,7 @@ static bool has_ended(const struct redlock_lock *lock, uint64_t now_us)
     return lock->phase == PHASE_IDLE || (was_won && !lock_is_held(lock, now_us));
 }
 
-/* Makes every question that was asked for one lock that of another, or of none. */
+/* Hands every question that was asked for one lock to another, or to none. */
 static void readdress_questions(struct redlock *r, const struct redlock_lock *from, struct redlock_lock *to)
 {
     for (unsigned k = 0; k < r->node_count; k++)
@@ -50,7 +50,7 @@ static void readdress_questions(struct redlock *r, const struct redlock_lock *fr
         }
 }
 
-/* What is left of a lock that the engine no longer knows: the answers to questions about its last operation. */
+/* A lock that the engine no longer knows keeps only the facts about its last operation. */
 static void clear_lock(struct redlock_lock *lock)
 {
     struct redlock_lock rest;
@@ -75,8 +75,8 @@ static void forget_lock(struct redlock *r, struct redlock_lock *lock)
     clear_lock(lock);
 }
 
-/* The last use of the lock, which has ended and was not released, is over. What was adopted stays on the nodes (S17): the
- * process that handed it over may still hold it. */
+/* The last use of the lock, which has ended and was not released, is over. The keys of an adopted lock stay on the nodes (S17),
+ * since the process that handed it over may still hold it. */
 static void end_last_use(struct redlock *r, struct redlock_lock *lock)
 {
     if (lock->is_adopted) r->leave_adopted(r, lock);
@@ -93,7 +93,7 @@ static enum redlock_status check_ttl(const struct redlock *r, uint32_t ttl_ms, u
     return REDLOCK_OK;
 }
 
-/* A set of one is a resource, whatever the engine can do. */
+/* A set of one is a resource, even if the engine knows no sets. */
 static enum redlock_status check_names(const struct redlock *r, const struct redlock_name *names, unsigned count, bool is_shared)
 {
     if (count != 1) return r->sets ? r->sets->check(r, names, count, is_shared) : REDLOCK_BAD_SET;
@@ -101,7 +101,7 @@ static enum redlock_status check_names(const struct redlock *r, const struct red
     return name_is_proper(names, r->config.resource_max) ? REDLOCK_OK : REDLOCK_BAD_RESOURCE;
 }
 
-/* What does not go together, and what is still owed otherwise: each kind says it of itself. */
+/* Each kind decides which requests exclude each other, and which debts are in the way. */
 static enum redlock_status check_kind(struct redlock *r, const struct redlock_lock *lock, const struct redlock_request *request,
                                       const struct redlock_kind *kind)
 {
@@ -123,8 +123,8 @@ static void become(const struct redlock *r, struct redlock_lock *lock, const str
     lock->permit = (struct redlock_permit){ .count = request->permits };
 }
 
-/* Makes the lock ready for its next operation, on the resources of a request. The names of the last one are looked at only
- * while the lock is not idle: after that they may be gone. After anything but OK nothing has changed. */
+/* Makes the lock ready for its next operation, on the resources of a request. The names of the last one are looked at only while
+ * the lock is not idle, since after that they may be gone. After anything but OK nothing has changed. */
 static enum redlock_status set_names(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request)
 {
     const struct redlock_kind *kind = request->kind ? request->kind : &redlock_plain;
@@ -185,7 +185,7 @@ enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock
     return REDLOCK_OK;
 }
 
-/* Is an operation under way, the caller's or the keeper's? */
+/* True if an operation is under way, the caller's or the keeper's. */
 static bool is_busy(const struct redlock_lock *lock)
 {
     return lock->phase != PHASE_IDLE && lock->phase != PHASE_HELD;
@@ -199,7 +199,7 @@ enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock 
     if (status != REDLOCK_OK)           return status;
     if (!is_ours(r, lock))              return REDLOCK_BAD_LOCK;
     if (is_busy(lock) && !is_quiet(lock)) return REDLOCK_BAD_STATE;
-    if (!lock_is_held(lock, now_us))    return REDLOCK_LOST;    /* S9: refused, not tried. */
+    if (!lock_is_held(lock, now_us))    return REDLOCK_LOST;    /* S9: it is refused, not tried. */
     if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit) return REDLOCK_EXTENSION_LIMIT;  /* S13 */
     lock_start(r, lock);
     lock->is_quiet = false;
@@ -265,7 +265,7 @@ enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, 
     lock->is_adopted = lock->is_unconfirmed = true;
     lock->has_ticket = false;
     lock->wakes = true;
-    /* Nobody told its TTL, but it is not over the guard (S11). */
+    /* Nobody knows its TTL, but it is not over the guard (S11). */
     lock->owed_ttl_ms = r->config.guard_ms > 0 ? r->config.guard_ms : REDLOCK_TTL_MS_MAX;
     stake_note_end(r, lock);
     lock->extension_limit = 0;
@@ -296,13 +296,13 @@ bool redlock_copy_name(struct redlock_lock *lock)
     return true;
 }
 
-/* One that is too long to be copied, and a set, are the caller's: what they were is known by a hash, behind the token of the
- * attempt that it is of. */
+/* A name that is too long to be copied, and a set, are the caller's. A hash keeps their identity, after the token of its
+ * attempt. */
 #if REDLOCK_NAME_COPY_MAX >= 23
 enum { HASH_AT = REDLOCK_TOKEN_SIZE };
 REDLOCK_STATIC_ASSERT(HASH_AT + sizeof(uint32_t) <= 23 + 1, "with the byte that every copy has there is room for a hash");
 
-/* FNV-1a, of the names one behind the other. */
+/* FNV-1a of the names, one after the other. */
 REDLOCK_WRAPS static uint32_t hash_names(const struct redlock_lock *lock)
 {
     uint32_t hash = 2166136261u;
@@ -329,7 +329,7 @@ void redlock_note_names(struct redlock_lock *lock)
     memcpy(lock->copy + HASH_AT, &hash, sizeof hash);
 }
 
-/* Of a lock that is not ours nothing is written. */
+/* No field of a lock that is not ours is written. */
 bool redlock_has_its_names(const struct redlock_lock *lock)
 {
     uint32_t hash;
@@ -363,7 +363,7 @@ void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_u
         if (lock->stakes[k].want != WIRE_RELEASE) stake_want_nothing(r, lock, k);
     }
     lock->asking = 0;
-    lock->round.deadline_at = now_us;       /* S9: what is still answered has nothing set again. */
+    lock->round.deadline_at = now_us;       /* S9: answers that still arrive do not cause a restore. */
     if (lock->kind->cancelled) lock->kind->cancelled(r, lock);
     outcome_set(r, lock, after, REDLOCK_CANCELLED);
     lock_reschedule(r, lock);
@@ -439,7 +439,7 @@ enum redlock_status redlock_attempt_status(const struct redlock_lock *lock)
     return (enum redlock_status)lock->attempt_status;
 }
 
-/* S10: computed at every question. A clock that went back is no clock: not held. */
+/* S10: computed at every question. A clock that went back is no clock, so the lock is not held. */
 uint64_t redlock_valid_us(const struct redlock_lock *lock, uint64_t now_us)
 {
     return lock_valid_us(lock, now_us);

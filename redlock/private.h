@@ -1,4 +1,5 @@
-/* What the files below the public headers share: linkage, checks, the length of a text. Knows nothing of locks. */
+/* Things that the files below the public headers share, such as linkage, checks, and the length of a text. Knows nothing about
+ * locks. */
 #ifndef REDLOCK_PRIVATE_H
 #define REDLOCK_PRIVATE_H
 
@@ -6,13 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Private functions are visible between files, for the unit tests; the unity files make them static. */
+/* Private functions are visible between files, for the unit tests. The unity files make them static. */
 #ifndef REDLOCK_PRIVATE
 #define REDLOCK_PRIVATE extern
 #endif
 
-/* A broken assumption stops the program at the spot: a lock that goes on with a wrong idea of itself is worse than none.
- * What a network or a caller may do wrong is never checked this way. */
+/* A broken assumption stops the program at once, since a lock that goes on in a wrong state is worse than none. Faults of a
+ * network or a caller are never checked this way. */
 #if defined(REDLOCK_NO_CHECKS)
 #define REDLOCK_CHECK(condition) ((void)sizeof(condition))
 #elif defined(__GNUC__)
@@ -21,9 +22,9 @@
 #define REDLOCK_CHECK(condition) do { while (!(condition)) { } } while (0)
 #endif
 
-/* Builds for tests (REDLOCK_TEST_BUILD, as the Makefile makes libredlock_parts.a) look at more: at what a function takes for
- * granted and what it leaves behind; and, at the end of each call of the engine and whenever a lock has been judged, at the
- * engine's books. tests/world/invariants.c does that, and says what is wrong. In any other build all of it is nothing. */
+/* Builds for tests (REDLOCK_TEST_BUILD, as the Makefile makes libredlock_parts.a) check more, namely the assumptions and the
+ * results of a function, and the engine's books, at the end of each call of the engine and whenever a lock has been judged.
+ * tests/world/invariants.c checks the books, and reports faults. Any other build has none of it. */
 #if defined(REDLOCK_TEST_BUILD) && !defined(REDLOCK_NO_CHECKS)
 struct redlock;
 struct redlock_lock;
@@ -42,14 +43,14 @@ void redlock_is_broken(const char *file, int line, const char *condition);
 #define REDLOCK_LOOK_AT_ENGINE(r) ((void)0)
 #endif
 
-/* What must be so when it is compiled. C99 has no word for it, and compilers that are asked for C99 warn of that of C11. */
+/* A condition that must hold at compile time. C99 has no word for it, and compilers for C99 warn of C11's word. */
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define REDLOCK_STATIC_ASSERT(condition, words) _Static_assert(condition, words)
 #else
 #define REDLOCK_STATIC_ASSERT(condition, words) extern char redlock_static_assert[(condition) ? 1 : -1]
 #endif
 
-/* A function whose unsigned arithmetic may wrap: a hash, dice, or a time when the clock goes back or cannot be read. clang's
+/* A function whose unsigned arithmetic may wrap, for a hash, dice, or a time when the clock goes back or cannot be read. clang's
  * -fsanitize=integer, which takes every wrap for a mistake, lets these pass. */
 #if defined(__clang__)
 #define REDLOCK_WRAPS __attribute__((no_sanitize("integer")))
@@ -57,23 +58,24 @@ void redlock_is_broken(const char *file, int line, const char *condition);
 #define REDLOCK_WRAPS
 #endif
 
-/* A function that stays one although it is short, or called from one place: merged with its caller the whole would be larger.
- * Measured one by one with tools/size. */
+/* A function that stays separate although it is short, or called from one place, since the code would be larger if it were merged
+ * with its caller. Measured one by one with tools/size. */
 #if defined(__GNUC__)
 #define REDLOCK_OUTLINE __attribute__((noinline))
 #else
 #define REDLOCK_OUTLINE
 #endif
 
-/* One of the small functions below, of which not every file uses each: clang warns of those in the file that it compiles. */
+/* One of the small functions below. Not every file uses all of them, and this silences clang's warning. */
 #if defined(__GNUC__)
 #define REDLOCK_INLINE static inline __attribute__((unused))
 #else
 #define REDLOCK_INLINE static inline
 #endif
 
-/* As memcpy, memset to 0 and memcmp() == 0. Loops, which compilers turn into calls if they optimize for speed: for firmware
- * that does not use these functions otherwise they would be 560 bytes, and what is copied and compared is short. */
+/* Like memcpy, memset to 0 and memcmp() == 0. They are loops, which compilers turn into calls if they optimize for speed.
+ * Firmware that does not use the libc functions otherwise would link 560 bytes for them, and the copied and compared bytes are
+ * few. */
 REDLOCK_INLINE void copy_bytes(void *restrict to, const void *restrict from, size_t size)
 {
     uint8_t *restrict bytes = (uint8_t *)to;

@@ -9,7 +9,7 @@ REDLOCK_STATIC_ASSERT((int)REDLOCK_ITEM_SIMPLE == (int)RESP_SIMPLE && (int)REDLO
                       (int)REDLOCK_ITEM_NULL_BULK == (int)RESP_NULL_BULK && (int)REDLOCK_ITEM_ARRAY == (int)RESP_ARRAY &&
                       (int)REDLOCK_ITEM_NULL_ARRAY == (int)RESP_NULL_ARRAY, "an item's type is that of RESP");
 
-/* An item in the caller's buffer; its bytes follow. */
+/* An item in the caller's buffer. Its bytes follow. */
 struct record {
     int64_t integer;
     uint32_t size;
@@ -17,9 +17,9 @@ struct record {
     bool first, last;
 };
 
-/* ---- Those that are not answered, of all nodes, in the order in which they were asked ---- */
+/* ---- Questions without an answer, of all nodes, in the order in which they were asked ---- */
 
-/* NULL: there is none, it was forgotten. */
+/* NULL: there is none, since it was forgotten. */
 static struct redlock_question *question_of(struct redlock_question *questions, uint32_t number)
 {
     while (questions && questions->number != number) questions = questions->next;
@@ -30,7 +30,7 @@ void question_append(struct redlock *r, struct redlock_question *question)
 {
     struct redlock_question **end = &r->questions;
 
-    for (; *end; end = &(*end)->next) REDLOCK_CHECK(*end != question);      /* Or it was asked again before it had ended. */
+    for (; *end; end = &(*end)->next) REDLOCK_CHECK(*end != question);      /* Otherwise it was asked again before it had ended. */
     question->number = ++r->question_count;     /* Once more after 2^32 of them: an answer to the first has come, or none will. */
     *end = question;
 }
@@ -44,7 +44,7 @@ void question_end(struct redlock_question **questions, struct redlock_question *
 
 /* ---- Answers ---- */
 
-/* What does not fit is left away, and all behind it, so that what there is has no holes. */
+/* An item that does not fit is dropped, with all after it, so that the reply has no holes. */
 static void keep_reply(struct redlock_question *question, const struct resp_item *item)
 {
     struct record record = { .integer = item->integer, .size = (uint32_t)item->size, .type = (uint8_t)item->type,

@@ -5,7 +5,7 @@ bool queue_holds(const struct redlock_lock *lock, unsigned slot)
     return (lock->queued >> slot) & 1;
 }
 
-/* What points to the lock behind `previous`, and to the one before `next`. NULL: there is none. */
+/* The pointers to the lock after `previous`, and to the one before `next`. NULL: there is none. */
 static struct redlock_lock **place_behind(struct redlock_queue *queue, struct redlock_lock *previous, unsigned slot)
 {
     return previous ? &previous->links[slot].next : &queue->first;
@@ -16,8 +16,8 @@ static struct redlock_lock **place_before(struct redlock_queue *queue, struct re
     return next ? &next->links[slot].previous : &queue->last;
 }
 
-/* A lock that was made new while it waits for a node is found where it is added behind itself, or another one is taken out from
- * behind it. One that has ended, and of which nobody has been told, may be made new. */
+/* A lock that was made new while it waits for a node is found when it is added after itself, or when another one is taken out
+ * from after it. A lock that has ended, and that nobody has been told about, may be made new. */
 void queue_add(struct redlock_queue *queue, struct redlock_lock *lock, unsigned slot)
 {
     if (queue_holds(lock, slot)) return;
@@ -49,8 +49,8 @@ void queue_replace(struct redlock_queue *queue, struct redlock_lock *to, unsigne
     *place_before(queue, link->next, slot) = to;
 }
 
-/* A pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986): no lock wakes before the one above it. heap_child is the
- * first of those below; heap_next the sibling to the right; heap_previous the one to the left, or the parent. */
+/* A pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986): no lock wakes before the one above it. heap_child is the first lock
+ * below, heap_next the sibling to the right, heap_previous the one to the left, or the parent. */
 
 static struct redlock_lock *heap_join(struct redlock_lock *a, struct redlock_lock *b)
 {
@@ -69,7 +69,7 @@ static struct redlock_lock *heap_join(struct redlock_lock *a, struct redlock_loc
     return a;
 }
 
-/* Joins siblings: two by two from the left, then what came of that from the right. */
+/* Joins siblings, two by two from the left, then the results from the right. */
 static struct redlock_lock *heap_join_all(struct redlock_lock *first)
 {
     struct redlock_lock *pairs = NULL, *joined = NULL;
@@ -120,11 +120,11 @@ void heap_set(struct redlock_lock **heap, struct redlock_lock *lock, uint64_t wa
     (*heap)->heap_next = (*heap)->heap_previous = NULL;
 }
 
-/* A digital search tree (Coffman, Eve 1970): from each lock the way down is given by one bit of the number that is looked for,
- * from the lowest on. Numbers are given one after the other, so the tree is balanced without any care; and no way is longer than
- * a number has bits. */
+/* A digital search tree (Coffman, Eve 1970): at each lock one bit of the wanted number gives the way down, from the lowest bit
+ * on. Numbers are given one after the other, so the tree is balanced without any care, and no way is longer than the bits of a
+ * number. */
 
-/* Where the lock with the number hangs, or would. */
+/* The place where the lock with the number hangs, or would. */
 static struct redlock_lock **number_place(struct redlock_lock **at, uint32_t number)
 {
     for (uint32_t bits = number; *at && (*at)->wait_number != number; bits >>= 1) at = &(*at)->use.below[bits & 1];
@@ -146,7 +146,7 @@ void number_add(struct redlock_lock **first, struct redlock_lock *lock)
     *place = lock;
 }
 
-/* Any lock below may take its place: all of them share the bits that lead there. */
+/* Any lock below may take its place, since all of them share the bits that lead there. */
 void number_remove(struct redlock_lock **first, struct redlock_lock *lock)
 {
     struct redlock_lock **place = number_place(first, lock->wait_number), **leaf = place, *heir;

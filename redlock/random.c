@@ -1,6 +1,6 @@
 #include "random.h"
 
-/* xorshift32 (Marsaglia 2003): its state is never 0. */
+/* xorshift32 (Marsaglia 2003). Its state is never 0. */
 REDLOCK_WRAPS uint32_t throw_dice(struct redlock *r, uint32_t range)
 {
     uint32_t x = r->dice;
@@ -13,7 +13,7 @@ REDLOCK_WRAPS uint32_t throw_dice(struct redlock *r, uint32_t range)
     return (uint32_t)((uint64_t)x * range >> 32);
 }
 
-/* S6: what is given away is overwritten. */
+/* S6: bytes that are given away are overwritten. */
 bool draw_random(struct redlock *r, uint8_t *bytes, size_t size)
 {
     if (r->entropy_size < size) return false;
@@ -43,7 +43,7 @@ REDLOCK_WRAPS void store_random(struct redlock *r, const uint8_t *bytes, size_t 
     if (kept == 0) return;
     copy_bytes(r->entropy + r->entropy_size, bytes, kept);
     r->entropy_size = (uint8_t)(r->entropy_size + kept);
-    /* FNV-1a: what delays show tells no byte. */
+    /* FNV-1a, so that delays reveal no byte. */
     for (size_t i = 0; i < kept; i++) dice = (dice ^ bytes[i]) * 16777619u;
     r->dice = dice != 0 ? dice : 1;
 }

@@ -1,30 +1,31 @@
 /* redlock: a distributed lock on N independent Redis or Valkey servers, by the Redlock algorithm. The engine.
  *
- * Memory:  the caller's, all of it. Nothing is allocated, nothing is global. Sizes of structures are public, the fields of those at
- *          the end of this header are private: read them by the functions before.
- * Threads: one engine with its locks belongs to one thread at a time; different engines know nothing of each other.
- * Time:    a point in time is a uint64_t of microseconds of one monotonic clock that goes on during suspend (_us, _at);
- *          a duration that a user gives is in milliseconds (_ms), as in PX. The clock, the random bytes and the bytes of
- *          the network are arguments: the engine does no I/O and calls nothing back.
- * Errors:  a status, defined once below. A caller's bug that no status is for is refused with BAD_STATE or BAD_LOCK, or traps; NULL
- *          is not looked for where it makes no sense.
+ * Memory:  all of it is the caller's. Nothing is allocated, nothing is global. Sizes of structures are public. The fields of
+ *          those at the end of this header are private, and the functions before them read them.
+ * Threads: one engine with its locks belongs to one thread at a time. Different engines know nothing of each other.
+ * Time:    a point in time is a uint64_t of microseconds of one monotonic clock that goes on during suspend (_us, _at).
+ *          A duration that a user gives is in milliseconds (_ms), like PX. The clock, the random bytes and the bytes of
+ *          the network are arguments, since the engine does no I/O and calls nothing back.
+ * Errors:  a status, defined once below. A caller's bug that has no status of its own is refused with BAD_STATE or BAD_LOCK,
+ *          or traps. NULL is not checked for where it makes no sense.
  *
- * Size:    what a program does not call is not linked, if sections are dropped (-ffunction-sections, --gc-sections). Tickets, sets
- *          and wake-ups are reached by calls that ask for them: see redlock_use_tickets.
+ * Size:    functions that a program does not call are not linked, if sections are dropped (-ffunction-sections, --gc-sections).
+ *          Tickets, sets and wake-ups are reached only by calls that ask for them (see redlock_use_tickets).
  *
- * This header is for an event loop, a transport or a simulator of your own. For sockets see redlock_client.h.
+ * This header is for an event loop, a transport or a simulator of your own. The client for sockets is in redlock_client.h.
  *
- * Driving the engine. For each session k of redlock_sessions(r), again and again: do what redlock_wants(r, k) says. Session k
- * is a connection to node k % N; those from N on are there for wake-ups only.
+ * Driving the engine. Do again and again, for each session k of redlock_sessions(r), what redlock_wants(r, k) says. Session k is
+ * a connection to node k % N. A node is one server. Sessions from N on are there for wake-ups only.
  *
  *     REDLOCK_WANT_CONNECT   begin a connection; then redlock_connected() or redlock_disconnected()
- *     REDLOCK_WANT_SEND      send what redlock_output() gives, tell redlock_sent()
- *     REDLOCK_WANT_RECEIVE   receive into what redlock_input() gives, read the clock AFTER that, tell redlock_received()
+ *     REDLOCK_WANT_SEND      send the bytes that redlock_output() gives, tell redlock_sent()
+ *     REDLOCK_WANT_RECEIVE   receive into the room that redlock_input() gives, read the clock AFTER that, tell redlock_received()
  *     REDLOCK_WANT_CLOSE     close the connection, tell redlock_disconnected()
  *
- * Give redlock_add_entropy() what redlock_entropy_wanted() asks for, and call redlock_tick() at redlock_wake_at() at the
- * latest. Whenever the caller gives a time, it is one read just now, and the clock does not go back: a stale time costs safety;
- * while a clock has gone back nothing is held, but when it has come so far again, what has run out meanwhile may seem to be. */
+ * Give redlock_add_entropy() the bytes that redlock_entropy_wanted() asks for, and call redlock_tick() at redlock_wake_at() at
+ * the latest. Each time that the caller gives must have been read just now, since a stale time costs safety. The clock must not
+ * go back. While a clock has gone back, no lock is held, but when it has caught up, a lock that ran out meanwhile may seem to be
+ * held. */
 #ifndef REDLOCK_H
 #define REDLOCK_H
 
@@ -42,7 +43,7 @@ extern "C" {
 #define REDLOCK_VERSION_PATCH 0
 #define REDLOCK_VERSION_NUMBER (REDLOCK_VERSION_MAJOR * 10000 + REDLOCK_VERSION_MINOR * 100 + REDLOCK_VERSION_PATCH)
 
-/* What a call marked so returns must be looked at: the compiler warns where it is not. May be defined as nothing. */
+/* The result of a call marked so must be looked at, and the compiler warns if it is not. May be defined as nothing. */
 #ifndef REDLOCK_MUST_CHECK
 #if (defined(__cplusplus) && __cplusplus >= 201703L) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
 #define REDLOCK_MUST_CHECK [[nodiscard]]
@@ -56,22 +57,23 @@ extern "C" {
 /* ---- Limits and defaults ---- */
 
 #ifndef REDLOCK_NODES_MAX
-#define REDLOCK_NODES_MAX 15 /* Seven of fifteen may be lost; more buys latency, not safety. May be set lower, 1..15, */
-#endif                       /* to save memory: then for every file that includes this header alike. */
+#define REDLOCK_NODES_MAX 15 /* Seven of fifteen may be lost. More nodes buy latency, not safety. May be set lower, 1..15, */
+#endif                       /* to save memory, but alike for every file that includes this header. */
 #ifndef REDLOCK_ERROR_MAX
-#define REDLOCK_ERROR_MAX 128 /* What is kept of an error's text, with its NUL, for each session; may be set likewise, 32..255. */
+#define REDLOCK_ERROR_MAX 128 /* Bytes kept of an error's text, with its NUL, for each session. May be set likewise, 32..255. */
 #endif
 #ifndef REDLOCK_NAME_COPY_MAX
-#define REDLOCK_NAME_COPY_MAX 64 /* Names up to this size can be copied into the lock (redlock_copy_name); likewise, 0..512. */
+#define REDLOCK_NAME_COPY_MAX 64 /* Names up to this size can be copied into the lock (redlock_copy_name). May be set likewise,
+                                  * 0..512. */
 #endif
 
 /* ABI: the caller places the structures, so header and library must agree on them. They may change whenever MAJOR or MINOR do,
- * and with the three numbers above; PATCH changes none. The calls that a program must make first carry all five in the names by
- * which they are linked, so that a program and a library which do not agree do not link, instead of overwriting memory:
+ * and with the three numbers above. PATCH changes none. The calls that a program must make first carry all five numbers in their
+ * linker names, so that a program and a library that do not agree fail to link, instead of overwriting memory.
  *     undefined reference to `redlock_init_0_2_3_128_0'
  * is a call of 0.2 with REDLOCK_NODES_MAX 3, REDLOCK_ERROR_MAX 128 and REDLOCK_NAME_COPY_MAX 0, and the library was built with
- * others. (So the three are plain decimal numbers.) dlsym() and debuggers know these functions by the long names; the others have
- * none. */
+ * other numbers. (So the three are plain decimal numbers.) dlsym() and debuggers know these functions by the long names. The
+ * other functions have no long names. */
 #define REDLOCK_NAMED(name, a, b, c, d, e) name##_##a##_##b##_##c##_##d##_##e
 #define REDLOCK_NAME(name, a, b, c, d, e) REDLOCK_NAMED(name, a, b, c, d, e)
 #define REDLOCK_WITH_LAYOUT(name)                                                                                        \
@@ -82,45 +84,46 @@ extern "C" {
 enum {
     REDLOCK_RESOURCE_MAX = 512,         /* Bytes of a lock's resource names together. A configuration may set less. */
     REDLOCK_SET_MAX = 16,               /* Resources of one lock. */
-    REDLOCK_PERMITS_MAX = 64,           /* Of one resource. */
-    REDLOCK_TTL_MS_MAX = 2147483647,    /* 24.8 days: a lock is not a lease for ever, and 32 bits hold it on every system. */
+    REDLOCK_PERMITS_MAX = 64,           /* Permits of one resource. */
+    REDLOCK_TTL_MS_MAX = 2147483647,    /* 24.8 days. A lock is not a lease for ever, and 32 bits hold it on every system. */
     REDLOCK_TOKEN_SIZE = 20,            /* Random bytes that sign one attempt (S6). */
     REDLOCK_TOKEN_TEXT = 40,            /* The same in hex digits, as nodes store it. */
-    REDLOCK_HOLDER_MAX = 63,            /* Bytes of a holder's name: see redlock_use_holder. */
-    REDLOCK_VALUE_TEXT = 40 + 1 + 63,   /* Bytes of the value of a lock's keys at most: token, blank, holder. */
-    REDLOCK_ARGUMENTS_MAX = 8,          /* Of a question to a node, the command's name included. */
+    REDLOCK_HOLDER_MAX = 63,            /* Bytes of a holder's name (see redlock_use_holder). */
+    REDLOCK_VALUE_TEXT = 40 + 1 + 63,   /* Most bytes of the value of a lock's keys (token, blank, holder). */
+    REDLOCK_ARGUMENTS_MAX = 8,          /* Arguments of a question to a node, with the command's name. */
     REDLOCK_LOGIN_MAX = 512,            /* Bytes of user and password together. */
-    REDLOCK_ENTROPY_MAX = 4 * 20,       /* Random bytes kept: tokens of four attempts. */
+    REDLOCK_ENTROPY_MAX = 4 * 20,       /* Random bytes kept, enough for the tokens of four attempts. */
     REDLOCK_NAME_SIZE = 8,              /* Random bytes that name an engine to the nodes. */
     REDLOCK_RUN_ID_SIZE = 20,           /* A server's run_id is 40 hex digits. */
 
-    REDLOCK_GUARD_MS = 30000,           /* S11: no vote for a node that restarted less than this ago. */
-    REDLOCK_DRIFT_PPM = 10000,          /* S2: 1 % of the TTL. Clocks slewed by chrony's default limit need 84,000. */
+    REDLOCK_GUARD_MS = 30000,           /* S11: delayed restart. A node that restarted less than this ago has no vote. */
+    REDLOCK_DRIFT_PPM = 10000,          /* S2: 1 % of the TTL. Clocks that chrony slews by its default limit need 84,000. */
     REDLOCK_DRIFT_PPM_MAX = 500000,
-    REDLOCK_NODE_TIMEOUT_MS = 500,      /* What one node may take to connect, or to answer, before a round goes without it. */
+    REDLOCK_NODE_TIMEOUT_MS = 500,      /* Time for one node to connect, or to answer, before a round goes on without it. */
     REDLOCK_RETRY_MS = 100,             /* Mean pause between attempts, beyond the time that the last one took (S14). */
     REDLOCK_RETRY_MS_MAX = 3600000,     /* An hour. */
-    REDLOCK_KEEP_PERCENT = 33,          /* Of the TTL: when the keeper extends a lock. */
+    REDLOCK_KEEP_PERCENT = 33,          /* The keeper extends a lock after this part of its TTL. */
     REDLOCK_KEEP_PERCENT_MAX = 90,
     REDLOCK_SKEW_MS = 10000,            /* S15: how far any two wall clocks, of clients and nodes, may differ. */
     REDLOCK_SKEW_MS_MAX = 3600000,
     REDLOCK_PERIOD_MS_MIN = 1000,
-    REDLOCK_PERIOD_SLACK_MS = 10000,    /* So much before the full minute, hour, day a period begins; a quarter of it at most. */
-    REDLOCK_WHO_MAX = 63,               /* Bytes of the words for whoever marks a period. */
-    REDLOCK_TICKET_LIFE_MS = 86400000,  /* How long a node remembers the last ticket of a resource: a day. */
-    REDLOCK_PIPELINE = 32,              /* Commands that one node may owe an answer to. */
+    REDLOCK_PERIOD_SLACK_MS = 10000,    /* A period begins this long before the full minute, hour or day, a quarter of the period
+                                         * at most. */
+    REDLOCK_WHO_MAX = 63,               /* Bytes of the name of the client that marks a period. */
+    REDLOCK_TICKET_LIFE_MS = 86400000,  /* A node remembers the last ticket of a resource for a day. */
+    REDLOCK_PIPELINE = 32,              /* Commands of one node that may be unanswered. */
     REDLOCK_PIPELINE_MIN = 4,
     REDLOCK_SEND_SIZE = 2048,           /* Bytes of one node's send buffer. */
     REDLOCK_RECEIVE_SIZE = 512,         /* Bytes of one node's receive buffer. */
-    REDLOCK_RECEIVE_MIN = 32,           /* The parser needs 23 to get through any reply, however large. */
-    REDLOCK_BUFFER_MAX = 16777216       /* Bytes of one buffer: no more could be used, and 32 bits count those of all sessions. */
+    REDLOCK_RECEIVE_MIN = 32,           /* The parser needs 23 bytes to get through any reply, however large. */
+    REDLOCK_BUFFER_MAX = 16777216       /* Bytes of one buffer. No more could be used, and 32 bits count those of all sessions. */
 };
 
-#define REDLOCK_PERIOD_MS_MAX 2678400000u       /* 31 days: more than an int of 32 bits holds. */
-/* What stands behind a resource's name in the names of the keys beside it. No resource may end so (BAD_RESOURCE). */
+#define REDLOCK_PERIOD_MS_MAX 2678400000u       /* 31 days, which is more than an int of 32 bits holds. */
+/* Suffixes that follow a resource's name in the names of the keys beside it. No resource may end so (BAD_RESOURCE). */
 #define REDLOCK_TICKET_SUFFIX "#ticket"
 #define REDLOCK_WAITERS_SUFFIX "#waiters"
-#define REDLOCK_LEADER_SUFFIX "#leader"     /* Of the command's: see redlock(1). */
+#define REDLOCK_LEADER_SUFFIX "#leader"     /* The command uses it (see redlock(1)). */
 #define REDLOCK_DONE_SUFFIX "#done"
 #define REDLOCK_READERS_SUFFIX "#readers"
 #define REDLOCK_WRITER_SUFFIX "#writer"
@@ -128,15 +131,15 @@ enum {
 #define REDLOCK_LEASE_SUFFIX "#lease"
 #define REDLOCK_GRANT_SUFFIX "#grant"
 
-/* A key of each durable node's own. It ends so that no lock may have it, nor keep it beside its own key: in neither of two ends. */
+/* A key that each durable node has. It ends in two suffixes, so that no lock may have it, nor keep it beside its own key. */
 #define REDLOCK_CANARY "redlock:canary" REDLOCK_DONE_SUFFIX REDLOCK_DONE_SUFFIX
 
-#define REDLOCK_FOREVER UINT32_MAX      /* A time to wait that does not end. */
-#define REDLOCK_NEVER UINT64_MAX        /* A point in time that does not come. */
+#define REDLOCK_FOREVER UINT32_MAX      /* A time to wait without an end. */
+#define REDLOCK_NEVER UINT64_MAX        /* A point in time that never comes. */
 
 /* ---- Statuses ---- */
 
-/* Number, name and text of each. The numbers never change, and no number is used again; the command tells them with --json. */
+/* Number, name and text of each. The numbers never change, and no number is used again; the command reports them with --json. */
 #define REDLOCK_STATUSES(X)                                                                      \
     X(0, OK, "done")                                                                             \
     X(1, TAKEN, "held by somebody else")                                                         \
@@ -159,7 +162,7 @@ enum {
     X(18, BAD_TOKEN, "a token is 40 lower-case hex digits")                                      \
     X(19, BAD_SET, "a lock takes 1 to 16 resources, no one of them twice")                       \
     X(20, NO_ENTROPY, "the system gives no random bytes")                                        \
-    X(21, NO_NAME, "a node's host name could not be resolved") /* Was of 0.1; nothing returns it. */ \
+    X(21, NO_NAME, "a node's host name could not be resolved") /* 0.1 had it. Nothing returns it now. */ \
     X(22, SYSTEM, "the operating system refused a call")                                         \
     X(23, FORKED, "the client was opened by another process (open one after fork)")              \
     X(24, BAD_CLOCK, "a ticket needs the wall clock (microseconds since 1970), and that is wrong") \
@@ -178,7 +181,7 @@ enum redlock_status {
 #undef REDLOCK_STATUS_ENUM
 };
 
-/* The text above, of static lifetime; "unknown status" for a number that is none. */
+/* The text above, of static lifetime. A number that is no status gives "unknown status". */
 const char *redlock_status_text(enum redlock_status status);
 
 /* ---- Votes and troubles ---- */
@@ -186,23 +189,24 @@ const char *redlock_status_text(enum redlock_status status);
 /* A node's answer in a round. */
 enum redlock_vote {
     REDLOCK_VOTE_PENDING,   /* Asked or about to be, not answered. */
-    REDLOCK_VOTE_GRANTED,   /* It did what it was asked: our token is set, extended, removed. */
-    REDLOCK_VOTE_REFUSED,   /* It did not: another token holds the key, or ours is gone. */
-    REDLOCK_VOTE_UNKNOWN,   /* Timeout, reset, error: our token may be there. Released like a grant (S4). */
-    REDLOCK_VOTE_NOT_ASKED  /* It has no vote now (see redlock_node_trouble). Counts like UNKNOWN; nothing is there. */
+    REDLOCK_VOTE_GRANTED,   /* It obeyed, so our token is set, extended or removed. */
+    REDLOCK_VOTE_REFUSED,   /* It did not obey, since another token holds the key, or ours is gone. */
+    REDLOCK_VOTE_UNKNOWN,   /* After a timeout, a reset or an error our token may be there. It is released like a grant (S4). */
+    REDLOCK_VOTE_NOT_ASKED  /* It has no vote now (see redlock_node_trouble). Counts like UNKNOWN, but nothing of ours is
+                             * there. */
 };
 
-/* "pending", "granted", "refused", "unknown", "not asked": static. */
+/* A static text: "pending", "granted", "refused", "unknown" or "not asked". */
 const char *redlock_vote_text(enum redlock_vote vote);
 
-/* Why a node has no vote, or what went wrong with it last. From NOAUTH on: the kinds of error reply. */
+/* Why a node has no vote, or what went wrong with it last. Kinds of error reply begin with NOAUTH. */
 enum redlock_trouble {
     REDLOCK_TROUBLE_NONE,
     REDLOCK_TROUBLE_NEW,            /* Not connected yet, or the handshake is under way. */
     REDLOCK_TROUBLE_UNREACHABLE,    /* The transport says why. */
     REDLOCK_TROUBLE_CLOSED,         /* The node closed the connection. */
     REDLOCK_TROUBLE_SILENT,         /* No answer in time. */
-    REDLOCK_TROUBLE_PROTOCOL,       /* What it sends is not RESP2, or answers nothing that was asked (S16). */
+    REDLOCK_TROUBLE_PROTOCOL,       /* It sends something that is not RESP2, or that answers no question (S16). */
     REDLOCK_TROUBLE_RESTARTED,      /* Restarted within the guard (S11). */
     REDLOCK_TROUBLE_SAME_SERVER,    /* Another node is the same server (S12). */
     REDLOCK_TROUBLE_REPLICA,
@@ -225,65 +229,66 @@ enum redlock_trouble {
     REDLOCK_TROUBLE_WRONGTYPE,
     REDLOCK_TROUBLE_MAX_CLIENTS,
     REDLOCK_TROUBLE_DENIED,         /* Protected mode. */
-    REDLOCK_TROUBLE_AHEAD,          /* The ticket is further ahead of the node's clock than allowed: a wall clock is wrong. */
+    REDLOCK_TROUBLE_AHEAD,          /* The ticket is further ahead of the node's clock than allowed, so a wall clock is wrong. */
     REDLOCK_TROUBLE_OTHER_ERROR
 };
 
-/* ---- What the calls are about ---- */
+/* ---- Objects of the calls ---- */
 
 /* The caller places these, and the last part of this header completes them; their fields are private. */
-struct redlock;             /* An engine: it serves one set of nodes, and any number of locks. */
-struct redlock_node;        /* What it knows of one node. */
+struct redlock;             /* An engine serves one set of nodes, and any number of locks. */
+struct redlock_node;        /* The engine's knowledge about one node. */
 struct redlock_lock;
-struct redlock_question;    /* To a node: see redlock_ask. */
-struct redlock_mark;        /* Of a period: see redlock_start_mark. */
-struct redlock_durable;     /* Of an engine with durable nodes: see redlock_use_durable. */
+struct redlock_question;    /* A command to one node (see redlock_ask). */
+struct redlock_mark;        /* Once in a period (see redlock_start_mark). */
+struct redlock_durable;     /* For an engine with durable nodes (see redlock_use_durable). */
 struct redlock_event_ring;
 
-/* The name of a resource: any bytes, the caller's. */
+/* The name of a resource may have any bytes. They are the caller's. */
 struct redlock_name {
     const void *bytes;
     size_t size;
-    bool shared;                /* Of a lock of the kind redlock_shared: this resource is. */
+    bool shared;                /* A lock of the kind redlock_shared takes this resource shared. */
 };
 
 /* ---- Setting up ---- */
 
-/* See redlock_config_init for the defaults. */
+/* redlock_config_init sets the defaults. */
 struct redlock_config {
-    uint32_t guard_ms;          /* S11: longer than the longest TTL that anybody uses on these nodes. 0: off, for servers
-                                 * with appendfsync always, or when all is thrown away. */
-    uint32_t drift_ppm;         /* S2: how much faster a node's clock may run, in millionths; up to DRIFT_PPM_MAX. */
+    uint32_t guard_ms;          /* S11: delayed restart, also called the guard. It must be longer than the longest TTL that
+                                 * anybody uses on these nodes. 0: off, for servers with appendfsync always, or if losing every
+                                 * lock does not matter. */
+    uint32_t drift_ppm;         /* S2: a node's clock may run this much faster, in millionths, up to DRIFT_PPM_MAX. */
     uint32_t node_timeout_ms;   /* 1 or more. */
     uint32_t retry_ms;          /* 1..REDLOCK_RETRY_MS_MAX */
     uint16_t resource_max;      /* 1..REDLOCK_RESOURCE_MAX */
-    uint16_t pipeline;          /* PIPELINE_MIN or more: about 3 for each lock that is in flight at once. */
+    uint16_t pipeline;          /* PIPELINE_MIN or more, about 3 for each lock that is in flight at once. */
     uint32_t send_size;         /* REDLOCK_SEND_MIN(resource_max), so that the longest command fits, to BUFFER_MAX. */
     uint32_t receive_size;      /* RECEIVE_MIN to BUFFER_MAX. */
     uint32_t ticket_skew_ms;    /* S15: the largest difference between any two wall clocks of clients and nodes. A node that has
-                                 * restarted gives no ticket for twice that beyond the guard, and refuses one that is
-                                 * further than that ahead of its own clock. 1..REDLOCK_SKEW_MS_MAX */
-    uint32_t ticket_life_ms;    /* How long a node remembers a resource's last ticket after it was given; then the wall clock
-                                 * is what makes the next one larger. At least the guard, the TTL and twice the skew. */
-    uint8_t keep_percent;       /* 1..REDLOCK_KEEP_PERCENT_MAX: see redlock_keep. */
-    bool wake_ups;              /* Waiters listen, on a second connection to each node, for releases: then there must be
-                                 * 2 x node_count nodes and memory for them. Needs the wall clock in redlock_request. */
-    bool silent;                /* Releases wake no waiter: for nodes whose ACL forbids it. */
-    bool trust_unknown;         /* S12: nodes whose ACL refuses INFO or ROLE vote nevertheless. Then nobody sees a restart,
-                                 * a replica or the same server twice. */
+                                 * restarted gives no ticket for twice that time beyond the guard, and refuses a ticket that is
+                                 * further ahead of its own clock than that. 1..REDLOCK_SKEW_MS_MAX */
+    uint32_t ticket_life_ms;    /* A node remembers a resource's last ticket this long after it was given. From then on only the
+                                 * wall clock makes the next one larger. At least the guard, the TTL and twice the skew. */
+    uint8_t keep_percent;       /* 1..REDLOCK_KEEP_PERCENT_MAX (see redlock_keep). */
+    bool wake_ups;              /* Waiters listen for releases on a second connection to each node, which takes 2 x node_count
+                                 * nodes and memory for them. Needs the wall clock in redlock_request. */
+    bool silent;                /* Releases wake no waiter. This is for nodes whose ACL forbids it. */
+    bool trust_unknown;         /* S12: nodes whose ACL refuses INFO or ROLE vote nevertheless. Then the engine sees no restart,
+                                 * no replica and no server that it has met as another node. */
 };
 
 /* How to log in to a node. The texts are the caller's and must stay. NULL: none. */
 struct redlock_login {
     const char *user;           /* NULL with a password: AUTH password, for servers without ACLs. */
     const char *password;
-    uint32_t database : 31;     /* SELECT, when not 0. */
-    uint32_t durable : 1;       /* The server forgets nothing when it restarts: see redlock_use_durable. */
+    uint32_t database : 31;     /* 0: no SELECT. */
+    uint32_t durable : 1;       /* The server forgets nothing when it restarts (see redlock_use_durable). */
 };
 
 #define REDLOCK_SEND_MIN(resource_max) ((resource_max) + 256u)
 
-/* Sessions of an engine, and struct redlock_node that it needs: with wake-ups two for each node. */
+/* Sessions of an engine, and as many struct redlock_node. With wake-ups each node has two. */
 #define REDLOCK_SESSIONS(node_count, wake_ups) ((node_count) + ((wake_ups) ? (node_count) : 0u))
 
 /* Bytes of memory that redlock_init needs for so many sessions, as a constant expression. */
@@ -294,16 +299,16 @@ struct redlock_login {
 #define REDLOCK_MEMORY_DEFAULT(node_count) \
     REDLOCK_MEMORY(node_count, REDLOCK_PIPELINE, REDLOCK_SEND_SIZE, REDLOCK_RECEIVE_SIZE)
 
-/* REDLOCK_VERSION of the library, static: to be compared with that of the header. */
+/* REDLOCK_VERSION of the library, a static text. Compare it with the header's. */
 const char *redlock_version(void);
 
 /* Sets every field to its default. */
 void redlock_config_init(struct redlock_config *config);
 
-/* Makes an engine of node_count nodes (1..REDLOCK_NODES_MAX, numbered from 0). r, nodes[0..REDLOCK_SESSIONS) and memory
- * (aligned for a uint64_t, REDLOCK_MEMORY bytes or more for all sessions) belong to the engine until the caller stops using it;
- * there is nothing to destroy. config is copied; NULL means the defaults.
- * BAD_NODE_COUNT, BAD_CONFIG, BAD_MEMORY: nothing was touched. */
+/* Makes an engine for node_count nodes (1..REDLOCK_NODES_MAX, numbered from 0). r, nodes[0..REDLOCK_SESSIONS) and memory
+ * (aligned for a uint64_t, REDLOCK_MEMORY bytes or more for all sessions) belong to the engine until the caller stops using it.
+ * There is nothing to destroy. config is copied, and NULL means the defaults. After BAD_NODE_COUNT, BAD_CONFIG and BAD_MEMORY
+ * nothing was touched. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_init(struct redlock *r, const struct redlock_config *config, struct redlock_node *nodes,
                                  unsigned node_count, void *memory, size_t memory_size, uint64_t now_us);
@@ -332,55 +337,57 @@ void redlock_use_restore(struct redlock *r);
 void redlock_use_loaded_scripts(struct redlock *r);
 void redlock_use_copies(struct redlock *r);
 
-/* Lets the value of each key that this engine sets be the token, a blank and this text, so that a person who looks at a node
- * sees which program holds the lock. The lock is no other for it: nodes compare whole values, and to other libraries a value
- * is theirs or it is not. holder: 1..REDLOCK_HOLDER_MAX bytes without control characters, and a NUL; it must
- * stay as long as the engine is used. To be called like those above. A lock that is adopted must have been acquired with
- * the same holder, or with none by an engine that has none. BAD_CONFIG: it is empty, too long or has a control character, or
- * the send buffer is not larger by 65 bytes than it must be; nothing was changed. */
+/* Makes the value of each key that this engine sets the token, a blank and this text, so that a person who looks at a node sees
+ * which program holds the lock. The lock is the same otherwise, since nodes compare whole values, and other libraries only
+ * compare a value with their own. holder is 1..REDLOCK_HOLDER_MAX bytes without control characters, and a NUL. It must stay as
+ * long as the engine is used. Call it like those above. A lock that is adopted must have been acquired with the same holder, or
+ * with none by an engine that has none. BAD_CONFIG: it is empty, too long or has a control character, or the send buffer is not
+ * at least 65 bytes larger than it must be. Nothing was changed. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_use_holder(struct redlock *r, const char *holder);
 
-/* How to log in to node k from its next connection on. The texts are not copied. BAD_CONFIG: longer than LOGIN_MAX, or it
- * does not fit in the send buffer; nothing was changed. */
+/* How to log in to node k from its next connection on. The texts are not copied. BAD_CONFIG: the login is longer than LOGIN_MAX,
+ * or does not fit in the send buffer. Nothing was changed. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_set_login(struct redlock *r, unsigned k, const struct redlock_login *login);
 
-/* Durable nodes. A server that writes all that it answers to its disk first (appendonly yes, appendfsync always,
- * no-appendfsync-on-rewrite no) and never comes back with less forgets no lock when it restarts, so nobody need wait for the guard
- * behind that. login.durable declares that a node is such a server. It is believed as long as a key stays there that clients set,
- * REDLOCK_CANARY, without a TTL: while it is there the node votes at once after a restart; and if it is gone, or another, the
- * node has lost its memory, by a restart without its data or by FLUSHALL: then it begins the full guard, and that is told.
+/* Durable nodes. A server is durable if it writes everything to its disk before it answers (appendonly yes, appendfsync always,
+ * no-appendfsync-on-rewrite no) and never comes back with less. It forgets no lock when it restarts, so nobody need wait for the
+ * guard after that. login.durable declares that a node is such a server. The engine believes it as long as a key that clients set
+ * there without a TTL, REDLOCK_CANARY, stays. While the key is there, the node votes at once after a restart. If it is gone, or
+ * another, the node has lost its memory, by a restart without its data or by FLUSHALL. Such a node begins the full guard, and the
+ * engine reports that.
  *
- * What this cannot see: a server that comes back with an old copy of its data, from a backup or a snapshot of its disk, or one that
- * loses the last writes, as by appendfsync everysec: the canary is there, and locks are not. To declare such a server durable
- * breaks mutual exclusion. Nor does it help if the server's wall clock is ahead when it loads its data: keys expire by it.
- * The user of the login must be allowed ~redlock:canary* +get +set; else the node is as any other (REDLOCK_MEMORY_HIDDEN). The
- * canary is set by the first client for which the node has a full vote, so from then on. With config.guard_ms 0 nothing depends on
- * it.
+ * The canary does not detect a server that comes back with an old copy of its data, from a backup or a snapshot of its disk, or
+ * one that loses the last writes, for instance by appendfsync everysec. The canary is there, and locks are not. Declaring such a
+ * server durable breaks mutual exclusion. Nor does the canary help if the server's wall clock is ahead when it loads its data,
+ * since keys expire by that clock. The user of the login must be allowed ~redlock:canary* +get +set, else the node is like any
+ * other (REDLOCK_MEMORY_HIDDEN). The canary is set by the first client for which the node has a full vote, and helps from then
+ * on. With config.guard_ms 0 nothing depends on it.
  *
- * To be called after all other redlock_use_ calls; it does redlock_use_loaded_scripts. durable is the caller's, and the engine's as
- * long as that is used. Nodes whose login is not durable are as before. */
+ * Call it after all other redlock_use_ calls. It calls redlock_use_loaded_scripts. durable is the caller's memory, and belongs to
+ * the engine as long as the engine is used. Nodes whose login is not durable are as before. */
 void redlock_use_durable(struct redlock *r, struct redlock_durable *durable);
 
-/* Sets canaries where they are due. To be called now and then, as behind redlock_tick; what it asks goes out by redlock_output. */
+/* Sets canaries where they are due. Call it now and then, after redlock_tick for instance. Its questions go out by
+ * redlock_output. */
 void redlock_tend_durable(struct redlock_durable *durable);
 
-/* What is known of the memory of a durable node. */
+/* Knowledge about the memory of a durable node. */
 enum redlock_memory {
-    REDLOCK_MEMORY_UNKNOWN,     /* It is not declared durable, or was not yet connected. */
+    REDLOCK_MEMORY_UNKNOWN,     /* It is not declared durable, or has not been connected yet. */
     REDLOCK_MEMORY_NONE,        /* It has no canary yet. */
     REDLOCK_MEMORY_KEPT,        /* Its canary is there. */
     REDLOCK_MEMORY_LOST,        /* It came back from a restart without its canary, or as another server. */
     REDLOCK_MEMORY_FLUSHED,     /* Its canary is gone, or another, though it did not restart. */
-    REDLOCK_MEMORY_HIDDEN       /* It refuses GET or SET: an ACL, or a key of another type. */
+    REDLOCK_MEMORY_HIDDEN       /* It refuses GET or SET, because of an ACL or a key of another type. */
 };
 enum redlock_memory redlock_memory_of(const struct redlock_durable *durable, unsigned k);
 
 /* ---- Random bytes and time ---- */
 
-/* How many random bytes the engine can take now; 0 when it has enough. They must be unpredictable and never be repeated,
- * by this process or another (after a fork!): tokens are made of them. Without them no attempt begins. */
+/* The number of random bytes that the engine can take now, or 0 when it has enough. They must be unpredictable and never be
+ * repeated, by this process or another (after a fork!), since tokens are made of them. Without them no attempt begins. */
 size_t redlock_entropy_wanted(const struct redlock *r);
 
 /* Gives size bytes, at most as many as wanted (the rest is ignored). */
@@ -389,18 +396,18 @@ void redlock_add_entropy(struct redlock *r, const void *bytes, size_t size);
 /* When redlock_tick must be called at the latest; REDLOCK_NEVER when nothing waits for time. */
 uint64_t redlock_wake_at(const struct redlock *r);
 
-/* Does what has become due: deadlines, retries, reconnects, debts. May be called at any time. */
+/* Does everything that has become due, such as deadlines, retries, reconnects and debts. May be called at any time. */
 void redlock_tick(struct redlock *r, uint64_t now_us);
 
-/* The time that the engine was given last. A loop that has just received need not read the clock again for redlock_tick. */
+/* The last time that the engine was given. A loop that has just received need not read the clock again for redlock_tick. */
 uint64_t redlock_time_us(const struct redlock *r);
 
 /* ---- The transport of session k, which leads to node k % N ---- */
 
-/* How many there are: N, or 2 N with wake-ups. */
+/* The number of sessions is N, or 2 N with wake-ups. */
 unsigned redlock_sessions(const struct redlock *r);
 
-/* N; 0 of zeroed memory. */
+/* N, or 0 if r is zeroed memory. */
 unsigned redlock_nodes(const struct redlock *r);
 
 enum {
@@ -410,79 +417,82 @@ enum {
     REDLOCK_WANT_CLOSE = 8
 };
 
-/* What is to be done for node k now: a set of REDLOCK_WANT_ bits. CONNECT lasts until it is answered. */
+/* A set of REDLOCK_WANT_ bits for session k now. CONNECT lasts until it is answered. */
 unsigned redlock_wants(const struct redlock *r, unsigned k);
 
-/* A connection to node k stands. Only after WANT_CONNECT. */
+/* A connection to node k is established. Only after WANT_CONNECT. */
 void redlock_connected(struct redlock *r, unsigned k, uint64_t now_us);
 
-/* The connection to node k is gone, or could not be made: why, in words for a person (copied; NULL after WANT_CLOSE, when
- * the engine knows better, or when the node closed it). The next one is wanted at once if this one had stood for 10 ms, or
- * those before had; else after a jittered delay, which grows with each failure to connect or of the handshake. */
+/* The connection to node k is gone, or could not be made. why gives the reason in words for a person. It is copied, and is NULL
+ * after WANT_CLOSE, when the engine knows better, or when the node closed the connection. The next one is wanted at once if this
+ * one had lasted for 10 ms, or those before had, else after a jittered delay, which grows with each failure to connect or of the
+ * handshake. */
 void redlock_disconnected(struct redlock *r, unsigned k, const char *why, uint64_t now_us);
 
-/* The bytes to be sent to node k: encodes as many commands as fit. *size may be 0. Valid until the next call for k. */
+/* The bytes to be sent to node k. Encodes as many commands as fit. *size may be 0. Valid until the next call for k. */
 const uint8_t *redlock_output(struct redlock *r, unsigned k, size_t *size);
 
-/* True while something is to be sent to node k < N, or to be heard from it, that it can be expected to take and to answer soon: it
- * is connected, or nobody can tell yet whether it is there. False also while debts to a node that is away wait for its return (S5).
- * What is worth waiting for before the connections are closed. */
+/* True while commands or answers of node k < N are outstanding and it can be expected to take and to answer them soon, because it
+ * is connected, or nobody can tell yet whether it is there. False also while debts to a node that is away wait for its return
+ * (S5). Such a node is worth waiting for before the connections are closed. */
 bool redlock_node_is_busy(const struct redlock *r, unsigned k);
 
-/* The first size bytes of the output have left. */
+/* The first size bytes of the output have been sent. */
 void redlock_sent(struct redlock *r, unsigned k, size_t size);
 
-/* Where to put received bytes: *room > 0 of them at most. Valid until the next call for k. */
+/* Room for received bytes, *room > 0 of them at most. Valid until the next call for k. */
 uint8_t *redlock_input(struct redlock *r, unsigned k, size_t *room);
 
-/* size bytes have been put there. now_us must have been read after that: it is the end of the elapsed time (S2). */
+/* size bytes have been put there. now_us must have been read after that, since it is the end of the elapsed time (S2). */
 void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_us);
 
 /* ---- Locks ---- */
 
-/* The kinds of locks. A program links those that it names. Each is told of below; all but Redisson's exclude each other.
+/* The kinds of locks. A program links those that it names. Each is described below. All but Redisson's exclude each other.
  *
  *     redlock_plain      one client holds it
- *     redlock_shared     any number of readers hold it, or one writer: see redlock_start_upgrade
+ *     redlock_shared     any number of readers hold it, or one writer (see redlock_start_upgrade)
  *     redlock_fair       one client holds it, in strict order
- *     redlock_permits    one of request.permits permits: see redlock_slot
+ *     redlock_permits    one of request.permits permits (see redlock_slot)
  *     redlock_redisson   a lock that Java services share, by Redisson, on one node */
 struct redlock_kind;
 extern const struct redlock_kind redlock_plain, redlock_shared, redlock_fair, redlock_permits, redlock_redisson;
 
-/* What to acquire. */
+/* A request to acquire. */
 struct redlock_request {
     const struct redlock_kind *kind;    /* NULL: redlock_plain. */
     const void *resource;       /* Any bytes, but not "#ticket", "#waiters", "#leader", "#done", "#readers", "#writer",
-                                 * "#queue", "#lease" or "#grant" at the end: such keys are the engine's own. Not copied by the
-                                 * engine: they must stay until the lock is idle or forgotten, or until redlock_copy_name(). */
+                                 * "#queue", "#lease" or "#grant" at the end, since such keys are the engine's own. The engine
+                                 * does not copy them, so they must stay until the lock is idle or forgotten, or until
+                                 * redlock_copy_name(). */
     size_t resource_size;
     uint32_t ttl_ms;            /* 1..REDLOCK_TTL_MS_MAX, not over the guard. */
-    uint32_t wait_ms;           /* 0: one attempt. An attempt begun within this time may end after it, by a node timeout at
-                                 * most. REDLOCK_FOREVER. With a ticket one attempt may fail, TAKEN, because the last holder's
-                                 * wall clock is ahead: with a time to wait a second one follows at once. */
-    uint32_t min_validity_ms;   /* A lock with less left when it is won counts as lost. 0: anything above nothing. */
-    uint32_t extension_limit;   /* S13: how often the lock may be extended; 0: no limit. Without one a holder that never
-                                 * stops keeps all others out for ever. */
-    bool ticket;                /* With a ticket: see redlock_ticket. */
-    uint64_t wall_us;           /* The wall clock at now_us, in microseconds since 1970: for tickets, and for an entry among
-                                 * those who wait. 0: neither. It is taken once: after a step of it begin the acquire anew. */
-    struct redlock_name *set;   /* Several resources, all or nothing, instead of the one above: set[0..set_count), up to
-                                 * REDLOCK_SET_MAX of them, each once, their names together not longer than one may be, when
-                                 * each but one counts 8 bytes more. They are sorted, and must stay as the names must. NULL:
-                                 * one. */
+    uint32_t wait_ms;           /* 0: one attempt. An attempt begun within this time may end after it, by a node timeout at most.
+                                 * REDLOCK_FOREVER: no limit. With a ticket one attempt may fail, TAKEN, because the last holder's
+                                 * wall clock is ahead. With a time to wait a second one follows at once. */
+    uint32_t min_validity_ms;   /* A lock with less left when it is won counts as lost. 0: any validity is enough. */
+    uint32_t extension_limit;   /* S13: how often the lock may be extended; 0: no limit. Without a limit a holder that never stops
+                                 * keeps all others out for ever. */
+    bool ticket;                /* With a fencing token, here called ticket (see redlock_ticket). */
+    uint64_t wall_us;           /* The wall clock at now_us, in microseconds since 1970: for tickets, and for an entry among the
+                                 * waiters. 0: neither. It is taken once, so begin the acquire anew after the clock was
+                                 * stepped. */
+    struct redlock_name *set;   /* Several resources, all or nothing, instead of the one above. set[0..set_count) has up to
+                                 * REDLOCK_SET_MAX of them, each once. Their names together are not longer than one may be, when
+                                 * each but one counts 8 bytes more. They are sorted, and must stay like the names. NULL: one. */
     unsigned set_count;
-    uint8_t permits;            /* Of redlock_permits: so many have the resource, 1..REDLOCK_PERMITS_MAX, each one holder. 0 of any
-                                 * other kind. */
+    uint8_t permits;            /* For redlock_permits, the number of the resource's permits, 1..REDLOCK_PERMITS_MAX. Each has one
+                                 * holder. 0 for any other kind. */
 };
 
-/* Sets every field to its default: one attempt, no limit, no ticket. resource or set, and ttl_ms, have none. */
+/* Sets every field to its default, which is one attempt, no limit and no ticket. resource or set, and ttl_ms, have no default. */
 void redlock_request_init(struct redlock_request *request);
 
-/* Makes a lock ready for its first use. Not one that is in use: the engine goes on writing to it, and traps when it finds that out.
- * Nor may it be copied (redlock_move moves one), freed before it is idle and forgotten, or used with another engine before that:
- * what begins an operation on such a lock is refused with BAD_LOCK, where that can be seen; other calls trap. What only asks a lock
- * (redlock_valid_us, redlock_lock_status and their kind) cannot tell a copy, and says what was so when it was made. */
+/* Makes a lock ready for its first use. The lock must not be in use, since the engine would go on writing to it, and trap when it
+ * finds that out. Nor may a lock be copied (redlock_move moves one), freed before it is idle and forgotten, or used with another
+ * engine before that. Calls that begin an operation on such a lock are refused with BAD_LOCK, where the engine can see it. Other
+ * calls trap. Calls that only ask a lock (redlock_valid_us, redlock_lock_status and their kind) do not recognize a copy, and
+ * report the state when it was made. */
 void redlock_lock_init(struct redlock_lock *lock);
 
 /* Begins to acquire, to extend, to release. OK: it has begun; it is under way until redlock_lock_status is not PENDING.
@@ -509,131 +519,134 @@ REDLOCK_MUST_CHECK
 enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms, uint64_t now_us);
 enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 
-/* The keeper: from now on the engine extends the lock, which must be held, by its TTL when config.keep_percent of that has
- * passed since the last extension began (spread, somewhat earlier, so that many locks do not beat together), and again and
- * again within the validity left when that fails; until it is released, lost, or kept for hold_ms (0: no limit) or for the
- * limit of extensions (S13). BAD_STATE, LOST: nothing has changed.
- * redlock_lock_status stays OK while all is well. It tells of the first extension that fails, while redlock_valid_us() says
- * what is left; of one that succeeds behind it (OK); of the end of keeping (EXTENSION_LIMIT); and of the end of validity
- * (LOST). Each time redlock_next_done() names the lock. */
+/* The keeper: from now on the engine extends the lock, which must be held, by its TTL when config.keep_percent of the TTL has
+ * passed since the last extension began (spread, somewhat earlier, so that many locks do not act at the same time). If an
+ * extension fails, it tries again and again within the validity left. It stops if the lock is released, lost, kept for hold_ms
+ * (0: no limit), or at the limit of extensions (S13). BAD_STATE, LOST: nothing has changed. redlock_lock_status stays OK while
+ * all is well. It reports the first extension that fails, while redlock_valid_us() gives the validity left, one that succeeds
+ * after it (OK), the end of keeping (EXTENSION_LIMIT), and the end of validity (LOST). Each time redlock_next_done() names the
+ * lock. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms, uint64_t now_us);
 
-/* Shared locks. Any number of clients hold a resource at once that each ask for it shared ("readers"), but none beside one that
- * does not ("a writer"): every plain lock, of this library or another, is a writer. A reader that waits lets writers pass that
- * came before it, and only those; of writers without wake-ups, or of other libraries, it does not know, and of one whose retry_ms
- * is above 13000 not always. In a set each resource is shared or not. A reader's ticket is no smaller than that of any writer
- * before, and smaller than that of every later one; of those that read at once most have the same one. A set has one, which is
- * shown to each resource as a reader's or a writer's (redlock_fence.h).
+/* Shared locks. Any number of clients that ask for a resource shared ("readers") hold it at once. A client that does not ask for
+ * it shared ("a writer") holds it alone. Every plain lock, of this library or another, is a writer. A reader that waits lets
+ * writers pass that came before it, and only those. It does not know of writers without wake-ups, or of other libraries, and not
+ * always of one whose retry_ms is above 13000. Each resource of a set is shared or not. A reader's ticket is no smaller than any
+ * earlier writer's, and smaller than every later writer's. Most clients that read at once have the same one. A set has one, which
+ * is shown to each resource as a reader's or a writer's (redlock_fence.h).
  *
- * Upgrade: a reader becomes a writer, and no other writer was in between. Never waits: TAKEN while others read, since two that wait
- * for each other would do so for ever; then, and after each other status but LOST, it is the reader that it was. As a writer it has
- * another token, and another ticket if it had one; in the meantime it is a reader. Downgrade: a writer becomes a reader, at once
- * and whatever comes of it: OK says that a quorum lets other readers in. Both extend the lock by its TTL and count as an extension.
- * Of locks of one resource (BAD_SET) that are held (LOST), and in the other role (BAD_STATE); EXTENSION_LIMIT, NO_ENTROPY,
- * BAD_CLOCK. BAD_STATE as well: a change behind one that was cancelled, or that no quorum has granted, until an extension has
- * succeeded, or, if the connections to a quorum broke under it, until the lock is released; and to acquire the lock, or a set with
- * one of its resources, in another role while anything of it may be on a node: until it is idle, or its TTL has run out everywhere.
- * Where the answers to two changes in a row are lost with their connection, the role before both may stay on that node until its
- * TTL ends. */
+ * Upgrade: a reader becomes a writer, and no other writer was in between. An upgrade never waits. It is TAKEN while others read,
+ * since two that wait for each other would wait for ever. After that, and after each other status but LOST, it is the reader that
+ * it was. The writer has another token, and another ticket if it had one. Until then it is a reader. Downgrade: a writer becomes
+ * a reader, at once and whatever the status. OK means that a quorum lets other readers in. Both extend the lock by its TTL and
+ * count as an extension. The lock must have one resource (BAD_SET), be held (LOST), and be in the other role (BAD_STATE). Other
+ * refusals are EXTENSION_LIMIT, NO_ENTROPY and BAD_CLOCK. BAD_STATE also refuses a change after one that was cancelled, or that
+ * no quorum has granted, until an extension has succeeded, or, if the connections to a quorum broke meanwhile, until the lock is
+ * released. It also refuses to acquire the lock, or a set with one of its resources, in another role while anything of it may be
+ * on a node, which means until it is idle, or its TTL has run out everywhere. If the answers to two changes in a row are lost
+ * with their connection, the role before both may stay on that node until its TTL ends. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_start_upgrade(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_start_downgrade(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 
-/* Fair locks. Of the clients that ask for a resource by redlock_fair, nobody whose first poll began after a waiter was queued on
- * a quorum gets in before that waiter (S25). Without it waiters are woken in the order in which they arrived, by their own clocks,
- * and any client that comes while the resource is free may take it: that is mostly enough, and costs less. To everybody else a fair
- * lock is a plain lock: both exclude each other, and a client that is not fair may come in between while the resource is free, from
- * a release until the next waiter has polled, about a round trip. (The key is not handed to that waiter at the release: nobody has
- * proved that this would be safe.)
- *   The first poll is the doorway. A client that is refused there and can wait is queued on all nodes and polls again, by the same
- * token: when it is woken, if config.wake_ups is set; otherwise after pauses that grow with the number of those before it; and at
- * the latest five thirds of a second after the last poll was decided. A place in the queue lives for five seconds without being
- * renewed, so a waiter that dies at the head costs the others that time at most. So does a poll that a node executes after its
- * client has released the lock or given up; where it finds the resource free and nobody queued, it costs its TTL on that node. A
- * client that sleeps for longer is passed until it goes on, and where the queue was empty meanwhile, it comes behind those that are
- * queued since. A node that restarts without its data forgets its queue.
- *   It may have a ticket. Another process takes it over as what it is, not as a plain lock: a poll that is still on its way
- * could give away what the extension of a plain lock has counted. Releases wake nobody unless wake-ups or sets are used. */
+/* Fair locks. If clients ask for a resource by redlock_fair, nobody whose first poll began after a waiter was queued on a quorum
+ * gets in before that waiter (S25). Without it waiters are woken in the order in which they arrived, by their own clocks, and any
+ * client that arrives while the resource is free may take it. This is mostly enough, and costs less. For everybody else a fair
+ * lock is a plain lock. Both exclude each other, and a client that is not fair may come in between while the resource is free,
+ * from a release until the next waiter has polled, about a round trip. (The key is not handed to that waiter at the release,
+ * since nobody has proved that this would be safe.)
+ *   The first poll is the doorway. A client that is refused there and can wait is queued on all nodes and polls again, by the
+ * same token. It polls when it is woken, if config.wake_ups is set, otherwise after pauses that grow with the number of waiters
+ * before it, and at the latest five thirds of a second after the last poll was decided. A place in the queue lives for five
+ * seconds without being renewed, so a waiter that dies at the head costs the others that time at most. So does a poll that a node
+ * executes after its client has released the lock or given up. If it finds the resource free and nobody queued, it costs its TTL
+ * on that node. A client that sleeps for longer is passed until it goes on, and if the queue was empty meanwhile, its place is
+ * behind those that are queued since. A node that restarts without its data forgets its queue.
+ *   It may have a ticket. Another process adopts it as a fair lock, not as a plain one, since a poll that is still on its way
+ * could give away a node that the extension of a plain lock has counted. Releases wake nobody unless wake-ups or sets are
+ * used. */
 
-/* Is the lock a reader, of any of its resources? */
+/* True if the lock is a reader of any of its resources. */
 bool redlock_is_shared(const struct redlock_lock *lock);
 
-/* What a key looks like on one node: see redlock_start_inspect. */
+/* A key as one node shows it (see redlock_start_inspect). */
 struct redlock_sight {
     bool seen;                          /* The node answered. */
     bool exists;
-    bool is_string;                     /* False: a key of another type, so no lock of this kind. */
-    bool is_readable;                   /* False: not a string, or the node does not let us read it (ACL: +getrange). */
+    bool is_string;                     /* False: the key has another type, so it is no lock of this kind. */
+    bool is_readable;                   /* False: it is no string, or the node does not let us read it (ACL +getrange). */
     bool has_ttl;
-    uint32_t ttl_ms;                    /* Left, when has_ttl; more than 32 bits hold is cut to UINT32_MAX. */
-    uint32_t value_size;                /* Of the value, up to one more than a token has: 41 stands for any longer one. */
-    char value[REDLOCK_TOKEN_TEXT + 1]; /* The first 40 bytes of it, and a NUL. Any bytes: somebody else wrote it. */
+    uint32_t ttl_ms;                    /* Left, if has_ttl. More than 32 bits hold is cut to UINT32_MAX. */
+    uint32_t value_size;                /* Size of the value, up to one more than a token has, so 41 stands for any longer one. */
+    char value[REDLOCK_TOKEN_TEXT + 1]; /* Its first 40 bytes, and a NUL. They may be any bytes, since somebody else wrote
+                                         * them. */
 };
 
-/* Asks every node that answers, with a vote or without, what the key looks like. sights[0..node_count) is filled until the
- * operation ends, then OK. The lock must be idle and is used for nothing else meanwhile. Reads only. */
+/* Asks every node that answers, with a vote or without, for the key. sights[0..node_count) is filled until the operation ends,
+ * with OK. The lock must be idle and is used for nothing else meanwhile. Reads only. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock *lock, const void *resource,
                                           size_t resource_size, struct redlock_sight *sights, uint64_t now_us);
 
 /* Takes over a lock that another process acquired, by its token (40 hex digits), so that it can be extended or released
- * here. what: as it was acquired; its resource or set and its kind are looked at. One of several permits is adopted as a plain
- * lock of "resource:slot".
- * Whether it is still held is not known: redlock_valid_us() is 0 until an extension, begun within one node timeout, is
- * confirmed. That is no weaker than S9: a quorum that still holds our token shares a node with every quorum that a rival
- * could have won since, so nobody has.
- * S17: its keys are removed by redlock_start_release() and by nothing else. However its extensions end, to forget it, to part
- * from it, to close the client or to acquire with the same lock again leaves every key as it is, since the process that handed
- * the token over may hold the lock still. BAD_RESOURCE, BAD_SET, BAD_KIND, BAD_TOKEN; BAD_STATE unless the lock is idle, so one
- * that was adopted in vain is forgotten first. */
+ * here. what is the request that acquired it. Only its resource or set and its kind are used. One of several permits is adopted
+ * as a plain lock of "resource:slot". The engine does not know whether it is still held, so redlock_valid_us() is 0 until an
+ * extension, begun within one node timeout, is confirmed. This is no weaker than S9, since a quorum that still holds our token
+ * shares a node with every quorum that a rival could have won since, so nobody has. S17: only redlock_start_release() removes its
+ * keys. However its extensions end, to forget it, to part from it, to close the client or to acquire with the same lock again
+ * leaves every key as it is, since the process that handed the token over may still hold the lock. BAD_RESOURCE, BAD_SET,
+ * BAD_KIND, BAD_TOKEN; BAD_STATE unless the lock is idle, so a lock that was adopted in vain must be forgotten first. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *what,
                                   const char *token, uint64_t now_us);
 
-/* Locks of Redisson's kind (S26), for programs that share a lock with Java services, on an engine of one node. The key is a hash as
- * that library's RLock, its fenced and its spin lock make it, with one field: the first 32 hex digits of the token as a UUID, a
- * colon, and the last 8 as a decimal number. So both sides refuse each other, the release tells the channel on which waiting Java
- * threads listen, and with wake-ups a waiting lock hears theirs. BAD_KIND: more than one node, or a ticket, permits, a set. The
- * holder's name (redlock_use_holder) is not told.
- * What Java does not promise: it keeps no guard, so after a restart of the node without its data a Java client may take a lock that
- * is still held here; and its own extension may shorten a lock, though only its own. No ticket: a fenced lock's token is Java's. */
+/* Locks of Redisson's kind (S26), for programs that share a lock with Java services, on an engine of one node. The key is a hash
+ * like those that Redisson's RLock, its fenced and its spin lock make. It has one field, the first 32 hex digits of the token as
+ * a UUID, a colon, and the last 8 as a decimal number. So both sides refuse each other, the release publishes on the channel on
+ * which waiting Java threads listen, and with wake-ups a waiting lock hears theirs. BAD_KIND: more than one node, or a ticket,
+ * permits, a set. The holder's name (redlock_use_holder) is not stored. Java promises less. It has no delayed restart, so after a
+ * restart of the node without its data a Java client may take a lock that is still held here. Its own extension may shorten a
+ * lock, though only its own. There is no ticket, since a fenced lock's token is Java's. */
 
-/* Copies the lock's name into the lock, so that the caller's bytes may be reused. The lock is one on which an operation has begun,
- * or that was adopted, and is not idle; else, and if it is a set or the name is longer than REDLOCK_NAME_COPY_MAX, false: nothing
- * has changed. The copy serves until the next redlock_start_acquire, redlock_start_inspect or redlock_adopt. */
+/* Copies the lock's name into the lock, so that the caller's bytes may be reused. An operation on the lock must have begun, or it
+ * must have been adopted, and it must not be idle. Otherwise, or if it is a set or the name is longer than REDLOCK_NAME_COPY_MAX,
+ * the result is false and nothing has changed. The copy serves until the next redlock_start_acquire, redlock_start_inspect or
+ * redlock_adopt. */
 bool redlock_copy_name(struct redlock_lock *lock);
 
-/* Copies the name likewise; of a name that is too long for it, and of a set, notes a hash (FNV-1a, 32 bits) where the copy would
- * be, of the attempt that the lock holds by. redlock_has_its_names then says, until the lock is idle, whether the caller's bytes
- * are still the same, as far as a hash can: true if nothing was noted, or if REDLOCK_NAME_COPY_MAX is under 23, which leaves no
- * room for it. */
+/* Copies the name likewise. If the name is too long, or the lock is a set, it notes a hash (FNV-1a, 32 bits) in place of the
+ * copy, for the attempt by which the lock is held. redlock_has_its_names then reports, until the lock is idle, whether the
+ * caller's bytes are still the same, as far as a hash can. It is also true if nothing was noted, or if REDLOCK_NAME_COPY_MAX is
+ * under 23, which leaves no room for the hash. */
 void redlock_note_names(struct redlock_lock *lock);
 bool redlock_has_its_names(const struct redlock_lock *lock);
 
-/* Ends the operation under way with CANCELLED: a waiting acquire is given up, and what it may have is released. Nothing
- * else changes; without an operation under way it does nothing. */
+/* Ends the operation under way with CANCELLED. A waiting acquire is given up, and every key that it may have set is released.
+ * Nothing else changes. Without an operation under way it does nothing. */
 void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 
-/* Ends whatever the caller has with the lock, without waiting: an operation is cancelled, and what was acquired is released, unless
- * it was adopted and no release of it has begun (S17). True: it owes something now, so it must stay, with its name, until
- * redlock_idle(), or be moved to where both may stay (redlock_move, redlock_lock_names). False: redlock_forget() loses nothing. */
+/* Ends the caller's use of the lock, without waiting. An operation is cancelled, and an acquired lock is released, unless it was
+ * adopted and no release of it has begun (S17). True: it owes something now, so it must stay, with its name, until
+ * redlock_idle(), or be moved to a place where both may stay (redlock_move, redlock_lock_names). False: redlock_forget() loses
+ * nothing. */
 REDLOCK_MUST_CHECK
 bool redlock_let_go(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 
-/* Tries at once to pay what a node would not take when it was last tried, instead of when it is due (once a second). */
+/* Tries at once to pay debts that a node did not accept at the last try, instead of waiting until they are due (once a
+ * second). */
 void redlock_pay(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 
-/* Unlinks the lock from the engine at any moment, without a byte sent: answers to it are dropped, debts are given up, keys
- * stay on the nodes until their TTL ends. Its memory is the caller's again; the questions below about its last operation are
- * still answered from it. */
+/* Unlinks the lock from the engine at any moment, without a byte sent. Answers to it are dropped, debts are given up, and keys
+ * stay on the nodes until their TTL ends. Its memory is the caller's again. The functions below still answer from it about its
+ * last operation. */
 void redlock_forget(struct redlock *r, struct redlock_lock *lock);
 
-/* Moves a lock, with everything the engine knows of it, to other memory. to is not in use; from is as after redlock_forget.
- * redlock_next_done will not tell of it.
- * resource: where its name is from now on (the same bytes); of several resources: where the set is, with their names. A name that
- * was copied into the lock (redlock_copy_name) moves with it, whatever resource says. */
+/* Moves a lock, with everything the engine knows about it, to other memory. to is not in use, and from is then as after
+ * redlock_forget. redlock_next_done does not report it. resource is the new place of its name (the same bytes), or, for several
+ * resources, the new place of the set, with their names. A name that was copied into the lock (redlock_copy_name) moves with it,
+ * whatever resource says. */
 void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_lock *from, const void *resource);
 
 /* The next lock whose operation has ended since the last call, or NULL. Need not be used. */
@@ -644,115 +657,117 @@ struct redlock_lock *redlock_next_done(struct redlock *r);
 /* PENDING, or how the last operation ended. */
 enum redlock_status redlock_lock_status(const struct redlock_lock *lock);
 
-/* What the lock is about: *count names (one, or those of the set, sorted; 0: none yet). They are those that the caller gave, in its
- * memory or the lock's (redlock_copy_name), and no longer there when the lock is idle and that memory was reused. */
+/* The lock's *count names (one, or those of the set, sorted; 0: none yet). They are the caller's, in its memory or the lock's
+ * (redlock_copy_name), and no longer there when the lock is idle and that memory was reused. */
 const struct redlock_name *redlock_lock_names(const struct redlock_lock *lock, unsigned *count);
 
-/* How the last attempt ended; tells why there was a TIMEOUT, or what a pending acquire waits for. */
+/* How the last attempt ended. It gives the reason of a TIMEOUT, or what a pending acquire waits for. */
 enum redlock_status redlock_attempt_status(const struct redlock_lock *lock);
 
-/* The time in which mutual exclusion is promised from now_us on; 0: not held (S10). */
+/* Mutual exclusion is promised for this time from now_us on; 0: not held (S10). */
 uint64_t redlock_valid_us(const struct redlock_lock *lock, uint64_t now_us);
 
-/* True when the engine knows nothing more of the lock: nothing is under way, nothing is owed, no answer is outstanding. One
- * that was acquired is not idle before it is released, also when its validity has ended. This, not redlock_lock_status(), says
- * when the memory may be freed: after redlock_forget() then. */
+/* True if the engine needs the lock no longer, since nothing is under way, nothing is owed, and no answer is outstanding. A lock
+ * that was acquired is not idle before it is released, even if its validity has ended. This function, not redlock_lock_status(),
+ * decides when the memory may be freed, after redlock_forget(). */
 bool redlock_idle(const struct redlock_lock *lock);
 
-/* Nodes on which something of ours may be and whose answer to a release is still owed. */
+/* The number of nodes that may have something of ours and still owe the answer to a release. */
 unsigned redlock_owed(const struct redlock_lock *lock);
 
-/* On how many nodes the last round (a release: its removal) was confirmed. */
+/* The number of nodes that have confirmed the last round (after a release, the removal). */
 unsigned redlock_confirmed(const struct redlock_lock *lock);
 
-/* One command put to all nodes at once: the votes on it, as sets of node numbers. */
+/* One command to all nodes at once, with the votes on it, as sets of node numbers. */
 struct redlock_round {
-    uint64_t started_at;        /* Before the first byte left (S2). */
-    uint64_t decided_at;        /* When the verdict fell; 0 until then. */
-    uint64_t deadline_at;       /* Until when votes are waited for. */
+    uint64_t started_at;        /* Before the first byte was sent (S2). */
+    uint64_t decided_at;        /* When the round was decided; 0 until then. */
+    uint64_t deadline_at;       /* Votes are waited for until then. */
     uint32_t ttl_ms;
-    uint64_t drift_us;          /* Of the TTL, as configured, rounded up, and 2 ms. */
-    uint32_t number;            /* Of this lock's rounds. A vote counts only for the round it was cast in (S8), */
+    uint64_t drift_us;          /* The configured part of the TTL, rounded up, and 2 ms. */
+    uint32_t number;            /* Number among this lock's rounds. A vote counts only for its own round (S8), */
     uint8_t command;            /* and only as the answer to the command that the round is about. */
     uint16_t granted, refused, unknown, not_asked;
     uint8_t node_count;
 };
 
-/* The last round: see struct redlock_round. Valid until the lock's next operation. */
+/* The last round. Valid until the lock's next operation. */
 const struct redlock_round *redlock_last_round(const struct redlock_lock *lock);
 
 /* Node k's vote in the last round. */
 enum redlock_vote redlock_vote_of(const struct redlock_lock *lock, unsigned k);
 
-/* After TAKEN (or TIMEOUT because of it): in how many ms enough nodes are free for a quorum if the holder does nothing, as
- * the nodes told (PTTL). REDLOCK_FOREVER: a quorum of keys has no TTL, so it is no lock. REDLOCK_UNTOLD: too few told, or none
- * was asked: see redlock_use_free_in. */
+/* After TAKEN (or TIMEOUT because of it), the number of ms until enough nodes are free for a quorum if the holder does nothing,
+ * by the nodes' own answers (PTTL). REDLOCK_FOREVER: a quorum of keys has no TTL, so it is no lock. REDLOCK_UNTOLD: too few nodes
+ * answered, or none was asked (see redlock_use_free_in). */
 #define REDLOCK_UNTOLD (UINT32_MAX - 1)
 uint32_t redlock_free_in_ms(const struct redlock_lock *lock);
 
-/* The ticket, or fencing token, of a lock that was acquired with one: larger than that of every holder of any of its resources
- * whose acquire had ended before this one began (S15; see wire.h for the protocol and its limits). 0: none. Give it to the
- * resource, which must refuse smaller ones: see redlock_fence.h. */
+/* The fencing token, or ticket, of a lock that was acquired with one. It is larger than the ticket of every holder of any of its
+ * resources whose acquire had ended before this one began (S15; see wire.h for the protocol and its limits). 0: none. Give it to
+ * the resource, which must refuse smaller ones (see redlock_fence.h). */
 uint64_t redlock_ticket(const struct redlock_lock *lock);
 
-/* Of a lock of the kind redlock_permits: which of them it has, 1..permits; else 0. On the nodes it is a plain lock of
- * the resource "name:slot", so whoever acquires that takes a permit; and by that name it is inspected, and adopted. Clients with
- * different numbers of permits share the slots that both have: at most as many as the largest number hold one. A ticket is that
- * of the slot: the resource must compare it with those of the same slot alone. */
+/* The slot of a lock of the kind redlock_permits, 1..permits, else 0. On the nodes it is a plain lock of the resource
+ * "name:slot", so any client that acquires "name:slot" takes a permit. It is inspected, and adopted, by that name. Clients with
+ * different numbers of permits share the slots that both have, so at most as many clients as the largest number hold one. A
+ * ticket belongs to the slot, and the resource must compare it only with tickets of the same slot. */
 unsigned redlock_slot(const struct redlock_lock *lock);
 
 /* Writes the 40 hex digits of the token of the current or last attempt, and a NUL. */
 void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT + 1]);
 
-/* Writes the value of its keys, and a NUL: the token, and behind a blank the holder's name if the engine has one. */
+/* Writes the value of its keys, and a NUL. The value is the token, and after a blank the holder's name if the engine has one. */
 void redlock_value(const struct redlock *r, const struct redlock_lock *lock, char text[REDLOCK_VALUE_TEXT + 1]);
 
-/* ---- Events: what the engine does and finds out, as it happens ---- */
+/* ---- Events: the engine's actions and findings, as they happen ---- */
 
 enum redlock_event_kind {
-    REDLOCK_EVENT_CONNECTED,    /* A connection stands: session. */
+    REDLOCK_EVENT_CONNECTED,    /* A connection is established: session. */
     REDLOCK_EVENT_READY,        /* The handshake is over: session; is_new_server. */
     REDLOCK_EVENT_DISCONNECTED, /* The connection is lost, or could not be made: session, trouble. */
-    REDLOCK_EVENT_SENT,         /* A command went into the send buffer: session, lock, command, form, to_come; of a lock, votes. */
+    REDLOCK_EVENT_SENT,         /* A command went into the send buffer: session, lock, command, form, to_come, and a lock's
+                                 * votes. */
     REDLOCK_EVENT_HEARD,        /* An answer: session, lock, command, form, answer, trouble, number, ticket, vote, the votes,
                                  * to_come. */
     REDLOCK_EVENT_UNANSWERED,   /* The connection was lost before the answer came: session, lock, command, vote, the votes. */
-    REDLOCK_EVENT_PHASE,        /* lock, phase. ACQUIRING, EXTENDING, RELEASING and INSPECTING begin a round, told by round,
-                                 * command and, of the first two, ttl_ms and drift_us. */
-    REDLOCK_EVENT_VERDICT,      /* A round to acquire or to extend is decided: lock, command, status, the votes and the arithmetic;
-                                 * ticket, of a lock that was won with one. */
+    REDLOCK_EVENT_PHASE,        /* lock, phase. ACQUIRING, EXTENDING, RELEASING and INSPECTING begin a round, with round, command
+                                 * and, for the first two, ttl_ms and drift_us. */
+    REDLOCK_EVENT_VERDICT,      /* A round to acquire or to extend is decided: lock, command, status, the votes and the
+                                 * arithmetic, and the ticket of a lock that was won with one. */
     REDLOCK_EVENT_OWED,         /* A release is to be sent: lock, session. */
     REDLOCK_EVENT_CLEARED,      /* Nothing of the lock is on the node any longer: lock, session. */
-    REDLOCK_EVENT_WOKEN,        /* A node says that the lock's turn has come: lock, session (of the node, not the subscription). */
-    REDLOCK_EVENT_ENDED,        /* The status of the lock is known: lock, status; command and votes are of its last round. */
-    REDLOCK_EVENT_MOVED,        /* redlock_move, which redlock_part and redlock_release use: lock, where it is now; was. */
-    REDLOCK_EVENT_FORGOTTEN,    /* redlock_forget: lock. Its address may soon be another's. */
-    REDLOCK_EVENT_EMPTIED       /* A durable node has lost its memory, see redlock_memory_of: session. */
+    REDLOCK_EVENT_WOKEN,        /* A node reports that it is the lock's turn: lock, session (the node's, not the
+                                 * subscription's). */
+    REDLOCK_EVENT_ENDED,        /* The status of the lock is known: lock, status, and its last round's command and votes. */
+    REDLOCK_EVENT_MOVED,        /* After redlock_move, which redlock_part and redlock_release use: lock (its new address), was. */
+    REDLOCK_EVENT_FORGOTTEN,    /* After redlock_forget: lock. Another may soon have its address. */
+    REDLOCK_EVENT_EMPTIED       /* A durable node has lost its memory (redlock_memory_of): session. */
 };
 
 enum redlock_command {
-    REDLOCK_COMMAND_NONE,       /* On a subscription: what was published. */
+    REDLOCK_COMMAND_NONE,       /* On a subscription: the published message. */
     REDLOCK_COMMAND_AUTH, REDLOCK_COMMAND_SELECT, REDLOCK_COMMAND_SETNAME, REDLOCK_COMMAND_INFO, REDLOCK_COMMAND_ROLE,
     REDLOCK_COMMAND_LOAD_RELEASE, REDLOCK_COMMAND_LOAD_EXTEND, REDLOCK_COMMAND_SUBSCRIBE,
-    REDLOCK_COMMAND_CANARY,     /* GET REDLOCK_CANARY, of a durable node: GRANTED, it is there; REFUSED, it is not. */
+    REDLOCK_COMMAND_CANARY,     /* GET REDLOCK_CANARY to a durable node. GRANTED: it is there. REFUSED: it is not. */
     REDLOCK_COMMAND_ACQUIRE = REDLOCK_COMMAND_CANARY + 2,
-    REDLOCK_COMMAND_RESTORE,    /* By the holder: sets the key again where a node has lost it. */
+    REDLOCK_COMMAND_RESTORE,    /* The holder sets the key again on a node that has lost it. */
     REDLOCK_COMMAND_EXTEND, REDLOCK_COMMAND_RELEASE, REDLOCK_COMMAND_WAIT, REDLOCK_COMMAND_PTTL, REDLOCK_COMMAND_GETRANGE,
     REDLOCK_COMMAND_QUESTION    /* redlock_ask. */
 };
 
-/* In which a command goes out. */
+/* How a command is sent. */
 enum redlock_form {
     REDLOCK_FORM_PLAIN,         /* A command of the server's own. */
-    REDLOCK_FORM_BY_SHA1,       /* A script: EVALSHA, for a node that is believed to know it. */
-    REDLOCK_FORM_BY_TEXT        /* EVAL. */
+    REDLOCK_FORM_BY_SHA1,       /* A script by EVALSHA, for a node that is believed to know it. */
+    REDLOCK_FORM_BY_TEXT        /* A script by EVAL. */
 };
 
 enum redlock_answer {
-    REDLOCK_ANSWER_GRANTED,     /* Done; of a question, and on a subscription: whatever it is. */
+    REDLOCK_ANSWER_GRANTED,     /* Done. Any answer to a question, and any message of a subscription. */
     REDLOCK_ANSWER_REFUSED,
-    REDLOCK_ANSWER_ERROR,       /* An error reply: see trouble. */
-    REDLOCK_ANSWER_WRONG        /* None that this command may get (S16). */
+    REDLOCK_ANSWER_ERROR,       /* An error reply, with its trouble. */
+    REDLOCK_ANSWER_WRONG        /* No answer that this command may get (S16). */
 };
 
 enum redlock_phase {
@@ -760,7 +775,7 @@ enum redlock_phase {
     REDLOCK_PHASE_WAITING,      /* For the next attempt. */
     REDLOCK_PHASE_NEEDS_ENTROPY,  /* For random bytes. */
     REDLOCK_PHASE_ACQUIRING,
-    REDLOCK_PHASE_ENDING,       /* The last attempt is lost; nodes are asked how long the holder has left. */
+    REDLOCK_PHASE_ENDING,       /* The last attempt is lost, and nodes are asked how long the holder has left. */
     REDLOCK_PHASE_HELD,
     REDLOCK_PHASE_EXTENDING,
     REDLOCK_PHASE_RELEASING,
@@ -769,38 +784,38 @@ enum redlock_phase {
 
 enum { REDLOCK_NO_SESSION = 255 };
 
-/* What is not named with its kind above is 0, session NO_SESSION where the event is about a lock alone. */
+/* A field that is not named with its kind above is 0, and session is NO_SESSION if the event is only about a lock. */
 struct redlock_event {
     uint64_t at_us;                     /* The time of the call in which it happened. */
-    const struct redlock_lock *lock;    /* To tell locks apart: it may be gone by now. NULL: it is about none. */
-    const struct redlock_lock *was;     /* Of MOVED: by which address earlier events have named it. */
+    const struct redlock_lock *lock;    /* Only to tell locks apart, since it may be gone by now. NULL: it is about none. */
+    const struct redlock_lock *was;     /* MOVED: its address in earlier events. */
     enum redlock_event_kind kind;
     enum redlock_command command;
     enum redlock_answer answer;
-    enum redlock_vote vote;             /* PENDING: it was no vote on the last round, or came after its end. */
+    enum redlock_vote vote;             /* PENDING: it was no vote on the last round, or arrived after its end. */
     enum redlock_trouble trouble;
     enum redlock_status status;
     enum redlock_phase phase;
     uint8_t session;
-    uint16_t to_come;                   /* Of SENT and HEARD: answers that the session still owes, with that to what was sent. */
+    uint16_t to_come;                   /* SENT, HEARD: the number of answers that the session still owes, with the new one. */
     enum redlock_form form;
-    bool is_new_server;                 /* Another server than the last one there, or it has restarted: its guard begins. */
-    uint32_t round;                     /* Of the lock: its rounds are numbered. */
+    bool is_new_server;                 /* It is another server than the last one there, or has restarted. Its guard begins. */
+    uint32_t round;                     /* Number of the lock's round. */
     uint32_t ttl_ms;
-    uint64_t elapsed_us, drift_us;      /* Of VERDICT: validity = ttl - elapsed - drift. elapsed is huge if the clock went back. */
+    uint64_t elapsed_us, drift_us;      /* VERDICT: validity = ttl - elapsed - drift. elapsed is huge if the clock went back. */
     uint64_t validity_us;
-    uint16_t granted, refused, unknown, not_asked;      /* The votes so far, this one included: sets of nodes. */
-    int64_t number;                     /* Of HEARD: an integer reply. Of a refusal by a script that acquires: how long
-                                         * the holder has left, as by PTTL: in ms; -1: for ever; -2: there is none. */
-    uint64_t ticket;                    /* Of such a refusal: the largest ticket that the node has seen. 0: none. */
+    uint16_t granted, refused, unknown, not_asked;      /* The votes so far, with this one, as sets of nodes. */
+    int64_t number;                     /* HEARD: an integer reply. If a script that acquires refuses, this is the holder's
+                                         * remaining time in ms, like PTTL's answer; -1: for ever; -2: there is none. */
+    uint64_t ticket;                    /* With such a refusal, the largest ticket that the node has seen. 0: none. */
 };
 
-/* From now on the engine writes what happens into a ring of count > 0 events. events and ring are the caller's memory, and
- * belong to the engine until this is called with NULL for events, which ends it. It changes nothing else. */
+/* From now on the engine writes events into a ring of count > 0. events and ring are the caller's memory, and belong to the
+ * engine until this is called with NULL for events, which ends the writing. It changes nothing else. */
 void redlock_use_events(struct redlock *r, struct redlock_event_ring *events, struct redlock_event *ring, size_t count);
 
-/* Which kinds of events are written from now on, REDLOCK_EVENT_BIT of each or'ed together: at first all. What is not wanted costs
- * a look at a bit. (REDLOCK_METRICS_EVENTS in redlock_metrics.h, for instance.) */
+/* Chooses the kinds of events that are written from now on, by REDLOCK_EVENT_BIT of each or'ed together. At first all are. An
+ * event that is not wanted costs the test of a bit. (REDLOCK_METRICS_EVENTS in redlock_metrics.h, for instance.) */
 #define REDLOCK_EVENT_BIT(kind) (UINT32_C(1) << (kind))
 #define REDLOCK_EVENTS_ALL UINT32_MAX
 void redlock_want_events(struct redlock_event_ring *events, uint32_t kinds);
@@ -808,11 +823,11 @@ void redlock_want_events(struct redlock_event_ring *events, uint32_t kinds);
 /* Takes the oldest event out. False: there is none. */
 bool redlock_next_event(struct redlock_event_ring *events, struct redlock_event *event);
 
-/* How many were lost because the ring was full: always the newest. */
+/* The number of events that were lost because the ring was full. The newest are lost. */
 uint64_t redlock_lost_events(const struct redlock_event_ring *events);
 
-/* For people who see what is sent: the name of the script by which a command goes out, if its form is not PLAIN ("acquire"); and of
- * its argument number i = 0.. behind the keys ("token", "ttl"). Static. NULL: there is none. */
+/* Names for people, static texts. The first is the name of a command's script, if its form is not PLAIN ("acquire"). The second
+ * is the name of its argument number i = 0.. after the keys ("token", "ttl"). NULL: there is none. */
 const char *redlock_script_name(enum redlock_command command);
 const char *redlock_argument_name(enum redlock_command command, unsigned i);
 
@@ -832,91 +847,95 @@ enum redlock_item_type {
 struct redlock_item {
     enum redlock_item_type type;
     uint8_t depth;              /* 0: the reply itself; 1: an element of it; 2: an element of such an element; ... */
-    bool first, last;           /* Which piece of a string this is. Both: the whole. Always both for what is no string. */
+    bool first, last;           /* The piece is the first of its string, or the last. Both: the whole. Anything but a string has
+                                 * both. */
     const uint8_t *bytes;       /* SIMPLE, ERROR, BULK: size bytes in the buffer of the question, without a NUL. */
     size_t size;
-    int64_t integer;            /* INTEGER: it. ARRAY: its elements. BULK: the size of the whole string. Nulls: -1. */
+    int64_t integer;            /* INTEGER: its value. ARRAY: its number of elements. BULK: the size of the whole string. Nulls:
+                                 * -1. */
 };
 
 /* Asks node k < N any command of count arguments (1..REDLOCK_ARGUMENTS_MAX), the command's name first, on the connection that
- * locks use, behind their commands. It has no vote and no part in any lock; but a command that keeps the node busy keeps it
- * from voting, and a node that does not answer within four node timeouts loses its connection, as with any command. The reply
- * is parsed into buffer (size bytes; any alignment) as it comes: fetch it by redlock_next_item, all of it at the end, or in
- * between to have long replies pass through a small buffer. Each item takes its own bytes and 24 at most. A node may send no
- * more than it may in answer to a lock (S16): 64 KiB in a string, 64 elements in an array, arrays three deep; a longer reply
- * ends the connection. question: memory that no other question uses. It, arguments, their bytes and the buffer belong to the
+ * locks use, after their commands. It has no vote and no part in any lock. But a command that keeps the node busy keeps it from
+ * voting, and a node that does not answer within four node timeouts loses its connection, like after any command. The reply is
+ * parsed into buffer (size bytes, any alignment) as it arrives. Fetch it by redlock_next_item, all of it at the end, or in
+ * between so that long replies pass through a small buffer. Each item takes its own bytes and 24 at most. The limits of a
+ * lock's answer hold here, too (S16), which are 64 KiB in a string, 64 elements in an array, and arrays three deep. A longer reply
+ * ends the connection. question is memory that no other question uses. It, arguments, their bytes and the buffer belong to the
  * engine until redlock_question_status is not PENDING, or redlock_forget_question. OK: it has been asked. BAD_QUESTION: no
  * such node, too many or too large arguments, or one of SELECT, AUTH, HELLO, RESET, QUIT, MULTI, EXEC, DISCARD, MONITOR, SYNC,
- * PSYNC, REPLCONF, CLIENT REPLY, SUBSCRIBE and its kind, which would change what locks say on this connection. NO_ANSWER:
- * there is no connection to the node now (see redlock_node_trouble). After an error nothing has changed. */
+ * PSYNC, REPLCONF, CLIENT REPLY, SUBSCRIBE and its kind, which would change the locks' connection. NO_ANSWER: there is no
+ * connection to the node now (see redlock_node_trouble). After an error nothing has changed. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_ask(struct redlock *r, struct redlock_question *question, unsigned k,
                                 const struct redlock_name *arguments, unsigned count, void *buffer, size_t size, uint64_t now_us);
 
-/* PENDING; OK: the reply is complete, though it may be an error; NO_ANSWER: the connection is gone, and the node may have executed
- * the command; CANCELLED: forgotten. */
+/* PENDING, or how it ended. OK: the reply is complete, though it may be an error. NO_ANSWER: the connection is gone, and the node
+ * may have executed the command. CANCELLED: it was forgotten. */
 enum redlock_status redlock_question_status(const struct redlock_question *question);
 
-/* The next item of the reply, as far as it has come. False: there is none now. *item is valid until the next call for this
+/* The next item of the reply, as far as it has arrived. False: there is none now. *item is valid until the next call for this
  * engine. */
 bool redlock_next_item(struct redlock_question *question, struct redlock_item *item);
 
-/* True: there was more of the reply than fitted in the buffer. The items before that are complete, those behind it are lost. */
+/* True if the reply did not fit in the buffer. The items before the cut are complete, those after it are lost. */
 bool redlock_question_is_cut(const struct redlock_question *question);
 
-/* The answer is no longer waited for; when it comes it is dropped. The command may be executed. The memory is the caller's again.
+/* Gives up the answer, which is dropped when it arrives. The command may be executed. The memory is the caller's again.
  * Does nothing when the question has ended. */
 void redlock_forget_question(struct redlock *r, struct redlock_question *question);
 
-/* ---- Once per period: a mark, by the holder of a lock, before it begins (S18) ---- */
+/* ---- Once per period: a mark that the holder of a lock sets before it begins (S18) ---- */
 
-/* What is to be done once in each period. Periods are cut from the time since 1970 (UTC): one of a day begins at midnight, less the
- * slack, one of a week on a Thursday. Clients agree on a period if they have the same period_ms. */
+/* A job that runs once in each period. Periods are cut from the time since 1970 (UTC). A period of a day begins at midnight, less
+ * the slack, and one of a week on a Thursday. Clients agree on a period if they have the same period_ms. */
 struct redlock_period {
     uint32_t period_ms;         /* REDLOCK_PERIOD_MS_MIN..MAX */
-    uint64_t wall_us;           /* The wall clock, in microseconds since 1970, when the job was due: names the period. */
+    uint64_t wall_us;           /* The wall clock, in microseconds since 1970, when the job was due. It names the period. */
     uint64_t at_us;             /* The engine's clock at the same moment. */
-    const char *who;            /* The marker's name for people, up to REDLOCK_WHO_MAX bytes of it; copied. NULL: none. */
-    bool takes_forgetful;       /* Nodes that restarted within the period take part: rather twice than never. */
-    bool looks_only;            /* Sets no mark: has anybody marked the period? */
+    const char *who;            /* The marker's name for people, up to REDLOCK_WHO_MAX bytes, copied. NULL: none. */
+    bool takes_forgetful;       /* Nodes that restarted within the period take part. The job then may run twice, but not never. */
+    bool looks_only;            /* Sets no mark, and only looks whether anybody has marked the period. */
 };
 
-/* The beginning of the period in which the wall clock is, in milliseconds since 1970: its name. period_ms > 0. */
+/* The beginning of the wall clock's period, in milliseconds since 1970, which is the period's name. period_ms > 0. */
 uint64_t redlock_period_begins_ms(uint64_t wall_us, uint32_t period_ms);
 
-/* Asks all nodes that take part to take a mark of the period, "resource#done", while the lock is held: which it must be, of
- * one resource, acquired or adopted in any way, and kept or not. A node takes one mark of a period, and of no earlier one
- * behind it; that of the same acquire again. A node takes no part while it has no vote, nor (unless config.guard_ms is 0) if
- * it may have restarted since the period began; and takes no mark of a client whose wall clock is further off than
- * config.ticket_skew_ms. mark: memory that no other mark uses, of the engine's until redlock_mark_status is not PENDING, or
- * redlock_forget_mark; so is the lock. *period is copied. OK: it has begun. BAD_CONFIG (period_ms), BAD_CLOCK, BAD_LOCK,
- * BAD_SET, BAD_QUESTION (the send buffer is too small), LOST; TOO_LATE: one period after its end, when its marks may be
- * forgotten. */
+/* Asks all nodes that take part to take a mark of the period, "resource#done", while the lock is held. The lock must be held,
+ * have one resource, and be acquired or adopted in any way, and kept or not. A node takes one mark for a period, and then none
+ * for an earlier one, but takes the mark of the same acquire again. A node takes no part while it has no vote, nor (unless
+ * config.guard_ms is 0) if it may have restarted since the period began. It takes no mark from a client whose wall clock is
+ * further off than config.ticket_skew_ms. mark is memory that no other mark uses. It and the lock belong to the engine until
+ * redlock_mark_status is not PENDING, or redlock_forget_mark. *period is copied. OK: it has begun. BAD_CONFIG (period_ms),
+ * BAD_CLOCK, BAD_LOCK, BAD_SET, BAD_QUESTION (the send buffer is too small), LOST. TOO_LATE: one period has passed since its end,
+ * so its marks may be forgotten. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_start_mark(struct redlock *r, struct redlock_mark *mark, struct redlock_lock *lock,
                                        const struct redlock_period *period, uint64_t now_us);
 
-/* To be called when the engine has been, and at redlock_mark_until. OK: a quorum has taken the mark, so nobody else has begun
- * in this period or will, and the caller may, while it holds the lock; or, of looks_only, a quorum has none. ALREADY: so many
- * nodes have another's mark that no quorum can take ours: it began, and may have run or not. NO_QUORUM: neither; to be asked
- * again, as long as the lock is held. LOST, TOO_LATE; CANCELLED: forgotten. Unless OK nothing was decided, and our mark may be
- * on some nodes. With the same lock the same period is OK again: who holds on to a lock counts the periods himself. */
+/* Call it after each call of the engine, and at redlock_mark_until. OK: a quorum has taken the mark, so nobody else has begun in
+ * this period or will, and the caller may begin, while it holds the lock. With looks_only, a quorum has no mark. ALREADY: so many
+ * nodes have another's mark that no quorum can take ours. Its job has begun, and may have run or not. NO_QUORUM: neither is
+ * certain, so ask again, as long as the lock is held. LOST, TOO_LATE. CANCELLED: it was forgotten. After any status but OK
+ * nothing was decided, and our mark may be on some nodes. With the same lock the same period is OK again, so a caller that keeps
+ * a lock must count the periods itself. */
 enum redlock_status redlock_mark_status(struct redlock *r, struct redlock_mark *mark, uint64_t now_us);
 
-/* When redlock_mark_status must be called at the latest; NEVER: it is decided. */
+/* redlock_mark_status must be called then at the latest. NEVER: it is decided. */
 uint64_t redlock_mark_until(const struct redlock_mark *mark);
 
-/* Answers are no longer waited for; the memory is the caller's again. */
+/* Gives up the answers. The memory is the caller's again. */
 void redlock_forget_mark(struct redlock *r, struct redlock_mark *mark);
 
 /* GRANTED: node k has taken the mark. REFUSED: it has another's. UNKNOWN: no answer, an error, or our lock is not there.
- * NOT_ASKED: it takes no part. And why, if that was not for want of a vote (redlock_describe_node) or of an answer: else "".
- * Until the mark's memory is used again. */
+ * NOT_ASKED: it takes no part. The second gives the reason, or "" if the node had no vote (redlock_describe_node) or gave no
+ * answer. Valid until the mark's memory is used again. */
 enum redlock_vote redlock_mark_vote(const struct redlock_mark *mark, unsigned k);
 const char *redlock_mark_words(const struct redlock_mark *mark, unsigned k);
 
-/* Of another's mark, the one on most of the nodes that told of any, of several the earliest: who set it, and when, by that one's
- * wall clock (microseconds since 1970). Any bytes but NUL: somebody else wrote it. NULL: no node told. */
+/* The client that set another's mark, and the time when it did, by its own wall clock (microseconds since 1970). This mark is the
+ * one on most of the nodes that reported any, or of several the earliest. The text may have any bytes but NUL, since somebody
+ * else wrote it. NULL: no node reported any. */
 const char *redlock_mark_seen(const struct redlock_mark *mark, uint64_t *wall_us);
 
 /* ---- Questions about the nodes ---- */
@@ -924,28 +943,29 @@ const char *redlock_mark_seen(const struct redlock_mark *mark, uint64_t *wall_us
 /* N/2 + 1 (S1). */
 unsigned redlock_quorum(unsigned node_count);
 
-/* True when node k has a vote now; and one on locks with a ticket, which after a restart comes later: see ticket_skew_ms. */
+/* True if node k has a vote now. The second is about locks with a ticket, on which a node votes later after a restart (see
+ * ticket_skew_ms). */
 bool redlock_node_votes(const struct redlock *r, unsigned k, uint64_t now_us);
 bool redlock_node_gives_tickets(const struct redlock *r, unsigned k, uint64_t now_us);
 
-/* The run_id that the server gave that has a vote as node k, had the last one, or will have one when its guard is over: its
- * REDLOCK_RUN_ID_SIZE bytes, in memory of the engine. It is another after each restart of the server. NULL: none was told. */
+/* The run_id of the server that votes as node k, was the last to vote, or will vote when its guard is over. It has
+ * REDLOCK_RUN_ID_SIZE bytes, in memory of the engine, and changes with each restart of the server. NULL: none is known. */
 const uint8_t *redlock_node_run_id(const struct redlock *r, unsigned k);
 
-/* False while nobody can tell whether node k is there: before the first connection has succeeded or failed, and while one that
- * was good and broke is made anew. A round waits for such a node. */
+/* False while nobody can tell whether node k is there, which is before the first connection has succeeded or failed, and while a
+ * good one that broke is made anew. A round waits for such a node. */
 bool redlock_node_settled(const struct redlock *r, unsigned k);
 
 /* Why node k has no vote, or what its last error was. */
 enum redlock_trouble redlock_node_trouble(const struct redlock *r, unsigned k, uint64_t now_us);
 
-/* The same in words: "connection refused", "NOAUTH Authentication required.", "restarted 4 s ago, no vote for another
+/* The same in words, such as "connection refused", "NOAUTH Authentication required.", "restarted 4 s ago, no vote for another
  * 27 s, no ticket for another 47 s", "same server as node 2"; "ok". Cut to size, always NUL-terminated. size > 0. */
 void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us, char *text, size_t size);
 
-/* ---- Private from here on: the structures are complete so that the caller can place them; their fields may change ---- */
+/* ---- Private from here on. The structures are complete so that the caller can place them. Their fields may change ---- */
 
-struct redlock_scripts;     /* What features add to the engine. */
+struct redlock_scripts;     /* Parts that features add to the engine. */
 struct redlock_ticketing;
 struct redlock_sets;
 struct redlock_waking;
@@ -967,68 +987,68 @@ struct redlock_queue {
     struct redlock_lock *first, *last;
 };
 
-/* What one lock has, or may have, on one node. */
+/* The keys and entries that one lock has, or may have, on one node. */
 struct redlock_stake {
-    uint8_t state;                      /* Is something of ours there? enum stake in lock_state.h. */
+    uint8_t state;                      /* Whether something of ours is there: enum stake in lock_state.h. */
     uint8_t want;                       /* The command to be sent next: enum wire_command. */
-    uint8_t form;                       /* In which that one goes out, if it is a script: enum wire_form. */
-    uint8_t strays;                     /* What may still be executed there: enum strays in lock_state.h. */
-    uint32_t holder_ms;                 /* What PTTL said of the key that refused us; see redlock_free_in_ms. */
-    uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the last SET that was sent there: what a release of it must name (S6). */
+    uint8_t form;                       /* Its form, if it is a script: enum wire_form. */
+    uint8_t strays;                     /* Commands that may still be executed there: enum strays in lock_state.h. */
+    uint32_t holder_ms;                 /* PTTL of the key that refused us (see redlock_free_in_ms). */
+    uint8_t token[REDLOCK_TOKEN_SIZE];  /* Token of the last SET that was sent there. A release must name it (S6). */
 };
 
 /* One of several permits. */
 struct redlock_permit {
-    uint8_t count;                      /* Of the permits; 0: it is a lock. */
-    uint8_t slot;                       /* That is held; or, while it is acquired, the only one that is asked for. 0: any. */
-    uint8_t named;                      /* Waiting: how many more nodes have named it than others. */
+    uint8_t count;                      /* Number of permits; 0: it is a lock. */
+    uint8_t slot;                       /* The slot held, or, while it is acquired, the only one that is asked for. 0: any. */
+    uint8_t named;                      /* While waiting, how many more nodes have named it than others. */
 };
 
 /* The way of a fair lock to its turn. */
 struct redlock_turn {
-    uint32_t number;                    /* Its turn; at the doorway: what that is going to be. 0: the lock has let go. */
-    uint16_t rank;                      /* How many were before it, by the last round. */
+    uint32_t number;                    /* Its turn, or at the doorway its turn to be. 0: the lock has let go. */
+    uint16_t rank;                      /* Number of waiters before it, by the last round. */
     bool is_at_doorway;                 /* It has no turn yet. */
     bool renews;                        /* A quorum has answered the round before this one. */
 };
 
-/* Its place among those that wait. */
+/* Its place among the waiters. */
 union redlock_line {
-    uint64_t arrived_at;                /* Wall clock when the operation began. 0: it has none. */
-    struct redlock_turn turn;           /* Fair. */
+    uint64_t arrived_at;                /* Wall clock at the operation's begin. 0: it has none. */
+    struct redlock_turn turn;           /* A fair lock's. */
 };
 
-/* What a lock needs in one phase alone. */
+/* Fields that a lock needs in only one phase. */
 union redlock_use {
-    uint8_t slots[REDLOCK_NODES_MAX];           /* Acquiring: those that nodes have granted. */
-    struct { uint64_t at, until; } keep;        /* Kept: when the keeper extends it; and stops that. */
-    struct redlock_lock *below[2];              /* Waiting: of those that listen, found by number; see queue.h. */
-    struct redlock_sight *sights;               /* Inspecting: what is filled. */
+    uint8_t slots[REDLOCK_NODES_MAX];           /* Acquiring: slots that nodes have granted. */
+    struct { uint64_t at, until; } keep;        /* Kept: when the keeper extends it, and when it stops. */
+    struct redlock_lock *below[2];              /* Waiting: subtrees of the locks that listen (see queue.h). */
+    struct redlock_sight *sights;               /* Inspecting: the caller's, to be filled. */
 };
 
-/* Fields that are used most come first: on small processors their offsets then fit in short instructions. */
+/* Fields that are used most come first. On small processors their offsets then fit in short instructions. */
 struct redlock_lock {
     uint8_t phase;                      /* enum phase in lock_state.h. */
-    uint8_t status;                     /* Of the operation under way, or of the last one: enum redlock_status. */
-    uint8_t attempt_status;             /* Of the last attempt, when waiting longer than that. */
+    uint8_t status;                     /* Status of the operation under way, or of the last one: enum redlock_status. */
+    uint8_t attempt_status;             /* Status of the last attempt, when waiting longer than that. */
     bool in_heap;
-    bool is_unconfirmed;                /* Adopted: no node has said yet that it is held. */
+    bool is_unconfirmed;                /* Adopted, and no node has reported yet that it is held. */
     bool has_ticket;                    /* Each attempt is made with one. */
-    bool is_yielding;                   /* Stands aside for those who were woken by its release; see yields_to. */
-    bool is_corrected;                  /* This attempt came at once, since the ticket of the last was too small. */
-    bool is_ahead;                      /* A node found the ticket too far ahead, which others had told of. */
-    bool is_kept, is_quiet;             /* By the keeper; what is under way is the keeper's, not the caller's. */
+    bool is_yielding;                   /* Stands aside for waiters that its release has woken (see yields_to). */
+    bool is_corrected;                  /* This attempt began at once, since the last one's ticket was too small. */
+    bool is_ahead;                      /* A node found the ticket too far ahead, after others had reported it. */
+    bool is_kept, is_quiet;             /* The keeper extends it; the operation under way is the keeper's, not the caller's. */
     bool wakes;                         /* Its release wakes a waiter, since it was held. */
     uint8_t name_count;
-    uint8_t refusals;                   /* Since it last won without being woken: the pause grows with them. */
-    uint16_t queued;                    /* Of links[]: those in use. */
-    uint16_t owed, deferred, asking;    /* Nodes: to which a release is still to be sent; of these, to be tried at debt_at;
-                                         * from which PTTL or a sight is still to come. */
+    uint8_t refusals;                   /* Number since it last won without being woken. The pause grows with it. */
+    uint16_t queued;                    /* The links[] in use. */
+    uint16_t owed, deferred, asking;    /* Sets of nodes: a release is still to be sent to them; it is to be tried at debt_at;
+                                         * PTTL or a sight is still to arrive from them. */
     uint16_t taken;                     /* Nodes that refused because a resource is taken, not because of the ticket. */
-    uint16_t entries, woken;              /* Nodes: where it has an entry among the waiters; that have said: now. */
+    uint16_t entries, woken;              /* Sets of nodes: it has an entry among the waiters there; they have woken it. */
     struct redlock_permit permit;
-    struct redlock_name name;           /* Of the only resource; of several, bytes is the caller's set, sorted. */
-    uintptr_t bond;                     /* The addresses of lock and engine, combined: a copy has not this one. 0: no engine's. */
+    struct redlock_name name;           /* Name of the only resource. For several, bytes is the caller's set, sorted. */
+    uintptr_t bond;                     /* The addresses of lock and engine, combined, so that a copy's differ. 0: no engine's. */
     uint32_t outstanding;               /* Commands that are not answered yet, on all nodes. */
     uint32_t ttl_ms, min_validity_ms;
     const struct redlock_kind *kind;    /* redlock_plain until it is used. */
@@ -1036,119 +1056,120 @@ struct redlock_lock {
     uint64_t valid_from, valid_until;   /* Compared with the clock, not believed (S10). */
     uint64_t wait_until;                /* No attempt begins later; 0: one attempt. */
     uint64_t retry_at;
-    uint64_t owed_until, debt_at;       /* When the last TTL has run out on every node; when debts are tried again. */
+    uint64_t owed_until, debt_at;       /* When the last TTL has run out on every node, and when debts are tried again. */
     uint32_t owed_ttl_ms;               /* The longest TTL that was sent and may be running on some node. */
     bool is_adopted;                    /* Another process acquired it, and it has not been released here (S17). */
-    uint8_t listening;                  /* To Redisson's channel of its name: how far that is. */
+    uint8_t listening;                  /* Progress of listening to Redisson's channel of its name. */
     bool has_timed_out;                 /* A tick found that the time of its round was over. */
-    uint8_t copy[REDLOCK_NAME_COPY_MAX + 1];    /* Of the name, if it was asked for; C has no array of nothing. */
+    uint8_t copy[REDLOCK_NAME_COPY_MAX + 1];    /* Copy of the name, on request. C has no empty array, so it has one byte more. */
     uint64_t wake_at;                   /* Heap of locks by time. */
     struct redlock_lock *heap_child, *heap_next, *heap_previous;
     uint32_t extension_limit, extension_count;
-    uint32_t wait_number;               /* Tells its entries among the waiters from those of other locks; 0: waits for none. */
-    uint32_t yields_to;                 /* A hash of the name at whose release somebody was woken; 0: nobody was. */
-    uint64_t ticket, ticket_seen;       /* Of the current attempt or the lock; the largest that a node has told of. */
+    uint32_t wait_number;               /* Tells its entries among the waiters from those of other locks. 0: it waits for none. */
+    uint32_t yields_to;                 /* A hash of the name whose release has woken somebody. 0: nobody was woken. */
+    uint64_t ticket, ticket_seen;       /* The ticket of the current attempt or the lock, and the largest that a node has
+                                         * reported. */
     uint64_t wall_offset_us;            /* Wall clock minus this clock when the operation began. */
     union redlock_line line;
     union redlock_use use;
-    uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the current attempt, or of the lock that is held. */
+    uint8_t token[REDLOCK_TOKEN_SIZE];  /* Token of the current attempt, or of the held lock. */
     struct redlock_stake stakes[REDLOCK_NODES_MAX];
-    struct redlock_link links[REDLOCK_NODES_MAX + 1];   /* One queue a node, and one for what concerns none. */
+    struct redlock_link links[REDLOCK_NODES_MAX + 1];   /* One for each node, and one for the engine's own queues. */
 };
 
 /* A command that was put to a node and is not answered yet. */
 struct redlock_asked {
-    struct redlock_lock *lock;  /* NULL: of the handshake, or its lock was forgotten. */
+    struct redlock_lock *lock;  /* NULL: it belongs to the handshake, or its lock was forgotten. */
     uint32_t round;
     uint8_t command;            /* enum wire_command. */
     uint8_t form;               /* enum wire_form. */
-    int8_t lowest, highest;     /* Of a script that answers with a number: what it may say. */
+    int8_t lowest, highest;     /* The range of a script's answer, if that is a number. */
 };
 
 enum { REDLOCK_MARK_MAX = 20 + 1 + 16 + 1 + 20 + 1 + REDLOCK_WHO_MAX };   /* "T marker when who" */
 
 enum { REDLOCK_PARSER_WORDS = 14, REDLOCK_LINE_MAX = REDLOCK_ERROR_MAX > 48 ? REDLOCK_ERROR_MAX : 48 };
 
-/* The reply that is being read, and of a long one what matters. */
+/* The reply that is being read, or the parts that matter of a long one. */
 struct redlock_reply {
     int64_t integer;
     uint8_t type;               /* enum resp_type of its outermost value */
     bool begun;
-    bool text_done, text_cut;   /* The first string is complete; it was longer than what is kept of it. */
+    bool text_done, text_cut;   /* The first string is complete, or was longer than the room for it. */
     uint8_t text_size;
     char text[REDLOCK_LINE_MAX + 1];
 };
 
-/* What a server says of itself during the handshake. */
+/* A server's statements about itself during the handshake. */
 struct redlock_identity {
     bool has_run_id, has_mode, is_master;
-    bool unknown;               /* It would not say, and is trusted. */
+    bool unknown;               /* It refused to answer, and is trusted. */
     uint8_t trouble;            /* Why its mode or role rules out a vote: enum redlock_trouble. */
-    uint8_t memory;             /* Of a durable node: enum redlock_memory. */
-    uint8_t history;            /* S30: 0, or something of where the history ended that it has taken over. */
+    uint8_t memory;             /* A durable node's: enum redlock_memory. */
+    uint8_t history;            /* S30: 0, or a mark of the end of the history that it has taken over. */
     uint32_t uptime_s;
     uint8_t run_id[REDLOCK_RUN_ID_SIZE];
 };
 
 struct redlock_node {
     uint8_t state;              /* enum node_state in node.h */
-    uint8_t trouble;            /* enum redlock_trouble; of error replies wire_class. */
-    uint8_t noted;              /* The command whose error reply that was, if it was one: enum wire_command. */
-    uint8_t step;               /* Of the handshake: the next command to be sent, enum wire_command. */
-    uint8_t detail;             /* Of the trouble. SAME_SERVER: which node; SILENT and PROTOCOL: enum node_reason. */
-    uint8_t failures;           /* Connections in a row that came to nothing: the exponent of the reconnect delay. */
-    bool is_subscription;       /* A session for wake-ups: subscribes, and asks nothing. */
-    bool settled;               /* False while nobody can tell whether it is there: before the first connection has
-                                 * succeeded or failed, and after the loss of one that was good. Nobody waits for a
-                                 * subscription: of it this says only that it is to be connected again after a pause, not at
-                                 * once. */
-    uint8_t has_run_id;         /* 0: none yet; else the history of the server whose run_id that is, or 1 (S30). */
+    uint8_t trouble;            /* enum redlock_trouble, or for error replies wire_class. */
+    uint8_t noted;              /* The command that got the error reply, if there was one: enum wire_command. */
+    uint8_t step;               /* The next command of the handshake: enum wire_command. */
+    uint8_t detail;             /* Detail of the trouble. SAME_SERVER: the node. SILENT and PROTOCOL: enum node_reason. */
+    uint8_t failures;           /* Failed connections in a row, the exponent of the reconnect delay. */
+    bool is_subscription;       /* A session for wake-ups only subscribes, and asks nothing. */
+    bool settled;               /* False while nobody can tell whether it is there, which is before the first connection has
+                                 * succeeded or failed, and after the loss of a good one. Nobody waits for a subscription. For it,
+                                 * true only means that it is connected again after a pause, not at once. */
+    uint8_t has_run_id;         /* 0: none yet. Otherwise the history of that run_id's server, or 1 (S30). */
     bool is_bereft;             /* Another node has led to its server since (S12). */
     uint16_t asked_first, asked_count;
     uint16_t apart_left;                        /* See apart. */
-    struct redlock_asked *asked;                /* A ring: answers come in the order of the questions. */
+    struct redlock_asked *asked;                /* A ring, since answers arrive in the order of the questions. */
     uint8_t *send, *receive;
     uint32_t send_start, send_end, receive_start, receive_end;
-    const char *apart;                          /* A script on its way from where it lies, between the bytes of send: */
-    uint32_t apart_at;                          /* behind so many of them; so much of it, apart_left, is still to be sent. */
-    uint32_t ready_at;                          /* When the handshake was over, in units of 1024 us: its lower 32 bits. */
+    const char *apart;                          /* A script that is sent from its own place, between the bytes of send. */
+    uint32_t apart_at;                          /* So many of them go before it, and apart_left bytes of it are still to be
+                                                 * sent. */
+    uint32_t ready_at;                          /* When the handshake was over, in units of 1024 us, the lower 32 bits. */
     struct redlock_queue queue;                 /* Locks that want to send to this node. */
-    uint64_t alarm_at;          /* Disconnected: when to connect. Connecting, handshake: when to give up. Ready: when an answer
-                                 * is overdue. */
+    uint64_t alarm_at;          /* If disconnected, when to connect. During connection and handshake, when to give up. If ready,
+                                 * when an answer is overdue. */
     uint64_t met_at;            /* When this server was seen for the first time, */
     uint64_t uptime_us;         /* and how long it was believed to have been up then (S11). */
     struct redlock_reply reply;
     struct redlock_login login;
-    struct redlock_identity identity;           /* Of the connection that is being made. */
-    uint8_t run_id[REDLOCK_RUN_ID_SIZE];        /* Of the last server that had a vote there, or will have. */
+    struct redlock_identity identity;           /* By the connection that is being made. */
+    uint8_t run_id[REDLOCK_RUN_ID_SIZE];        /* The last server's that had a vote there, or will have one. */
     char error[REDLOCK_ERROR_MAX];
     size_t parser[REDLOCK_PARSER_WORDS];        /* struct resp_parser */
 };
 
-/* A command to a node that belongs to no lock: see redlock_ask. */
+/* A command to a node that belongs to no lock (see redlock_ask). */
 struct redlock_question {
     struct redlock_question *next;
     const struct redlock_asking *feature;
     const struct redlock_name *arguments;
     uint8_t *buffer;
-    size_t size, read, written;                 /* Of the buffer. */
-    uint32_t number;                            /* Of those that are not answered, each has another. */
+    size_t size, read, written;                 /* Bytes of the buffer. */
+    uint32_t number;                            /* Different from every other question's that is not answered. */
     uint8_t argument_count, node, status;
     bool is_sent, is_cut;
 };
 
-/* What one node says to a mark. */
+/* One node's answer to a mark. */
 struct redlock_marker {
     struct redlock_question question;
-    uint64_t met_at;                            /* Of the node, when it was asked: by that it is known to be the same server. */
+    uint64_t met_at;                            /* The node's when it was asked, which shows whether it is the same server. */
     bool is_forgetful;
     char words[REDLOCK_ERROR_MAX];
-    uint64_t seen_ms;                           /* Of another's mark: when it was set, 0: none; and by whom. */
+    uint64_t seen_ms;                           /* When another's mark was set (0: none), and by whom. */
     char seen_who[REDLOCK_WHO_MAX + 1];
     uint8_t reply[256];                         /* A mark, in a few pieces. */
 };
 
-/* A mark of a period: see redlock_start_mark. */
+/* A mark of a period (see redlock_start_mark). */
 struct redlock_mark {
     struct redlock_lock *lock;
     uint64_t period_begins_ms;
@@ -1162,13 +1183,13 @@ struct redlock_mark {
     struct redlock_marker nodes[REDLOCK_NODES_MAX];
 };
 
-/* Of a durable node. */
+/* The canary of a durable node. */
 struct redlock_canary {
     struct redlock_question question;
     struct redlock_name words[4];
-    uint8_t step;                               /* What the question is. */
+    uint8_t step;                               /* Which question it is. */
     uint8_t memory;                             /* enum redlock_memory */
-    bool is_known, is_tried;                    /* The token is that of its canary; on this connection one was to be set. */
+    bool is_known, is_tried;                    /* The token is its canary's; one was to be set on this connection. */
     uint8_t token[REDLOCK_TOKEN_SIZE];
     char value[REDLOCK_TOKEN_TEXT];             /* To be set. */
     uint8_t reply[128];
@@ -1177,7 +1198,7 @@ struct redlock_canary {
 enum { REDLOCK_DURABLE_WORDS = 10 };
 
 struct redlock_durable {
-    uintptr_t scripts[REDLOCK_DURABLE_WORDS];   /* Comes first: by it the handshake finds the rest. */
+    uintptr_t scripts[REDLOCK_DURABLE_WORDS];   /* The first field, by which the handshake finds the rest. */
     struct redlock_durable *self;
     struct redlock *r;
     struct redlock_canary canaries[REDLOCK_NODES_MAX];
@@ -1196,24 +1217,24 @@ struct redlock {
     uint8_t node_count;
     uint8_t session_count;
     uint8_t entropy_size;
-    struct redlock_node *nodes;         /* node_count of them, and behind them their subscriptions, if any. */
-    const struct redlock_scripts *scripts;              /* In the form that suits the features in use, of which are there: */
-    const struct redlock_ticketing *ticketing;          /* these. */
+    struct redlock_node *nodes;         /* node_count nodes, and after them their subscriptions, if any. */
+    const struct redlock_scripts *scripts;              /* Their form suits the features in use, which are those that */
+    const struct redlock_ticketing *ticketing;          /* follow. */
     const struct redlock_sets *sets;
-    const struct redlock_kind *scripted;                /* Of plain locks that go out by a script. NULL: there are none. */
+    const struct redlock_kind *scripted;                /* For plain locks that are sent by a script. NULL: there are none. */
     const struct redlock_waking *waking;
     const struct redlock_keeping *keeping;
     const struct redlock_inspecting *inspecting;
     const struct redlock_restoring *restoring;
     const struct redlock_holding *holding;
-    void (*fill_send_buffer)(struct redlock *r, unsigned k);    /* With copies for other nodes. NULL: without. */
+    void (*fill_send_buffer)(struct redlock *r, unsigned k);    /* Makes copies for other nodes. NULL: no copies. */
     bool (*send_text)(struct redlock *r, const struct answer *a);   /* Of a script that a node does not know, or NULL. */
-    bool (*hear_channel)(struct redlock *r, unsigned k, const struct wire_reply *reply);    /* Of a kind's own, or NULL. */
-    void (*leave_adopted)(struct redlock *r, struct redlock_lock *lock);    /* What ends the last use of a lock that was adopted. */
+    bool (*hear_channel)(struct redlock *r, unsigned k, const struct wire_reply *reply);    /* A kind's own, or NULL. */
+    void (*leave_adopted)(struct redlock *r, struct redlock_lock *lock);    /* Ends the last use of a lock that was adopted. */
     struct redlock_lock *heap;          /* The lock that must be looked at first is on top. */
-    struct redlock_question *questions; /* Of no lock, to any node, that are not answered; see redlock_ask. */
+    struct redlock_question *questions; /* Those without an answer, to any node (see redlock_ask). */
     struct redlock_event_ring *events;      /* The caller's. NULL: none. */
-    const char *holder;                 /* The caller's; see redlock_use_holder. NULL: none. */
+    const char *holder;                 /* The caller's (see redlock_use_holder). NULL: none. */
     struct redlock_queue done;          /* Locks whose operation has ended, for redlock_next_done. */
     struct redlock_queue needs_entropy;  /* Locks whose attempt cannot begin without random bytes. */
     struct redlock_queue waiting;       /* Locks between two attempts. */
@@ -1221,8 +1242,8 @@ struct redlock {
     uint32_t wait_count;                /* the last number that was given. */
     uint32_t dice;                      /* For delays, which need no secrecy. Tokens come from entropy alone. */
     uint64_t listen_until;              /* How long subscriptions stay open when nobody waits. */
-    uint8_t name[REDLOCK_NAME_SIZE];    /* Random: what its subscriptions are called. */
-    uint64_t now_us;                    /* Of the call under way, or the last one. */
+    uint8_t name[REDLOCK_NAME_SIZE];    /* Random, the name of its subscriptions. */
+    uint64_t now_us;                    /* Time of the call under way, or of the last one. */
     struct redlock_config config;
     uint8_t entropy[REDLOCK_ENTROPY_MAX];
     uint32_t question_count;            /* The last number of a question. */

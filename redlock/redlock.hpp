@@ -1,18 +1,18 @@
-/* redlock.hpp: guards for C++11 and later, over the calls of redlock_client.h, redlock_keeper.h and redlock_reentrant.h. Header
- * only; throws nothing, and needs neither exceptions nor RTTI nor the library of C++. The namespace is redlocks, since redlock is a
- * struct.
+/* redlock.hpp: guards for C++11 and later, over the calls of redlock_client.h, redlock_keeper.h and redlock_reentrant.h. It is
+ * header only, throws nothing, and needs neither exceptions nor RTTI nor the library of C++. The namespace is redlocks, since
+ * redlock is a struct.
  *
  *     auto held = redlocks::acquire(client, door, redlocks::request("door", 10000, 2000));      (TTL, wait: ms)
  *     if (!held) return held.status();
  *     ...
- *                                                       released where held goes out of scope
+ *                                                       released when held goes out of scope
  *
- * A guard refers to a client or keeper and to a lock, as std::unique_lock does to a mutex: all of them outlive it, and the lock
+ * A guard refers to a client or keeper and to a lock, like std::unique_lock to a mutex. All of them outlive it, and the lock
  * stays where it is while the guard is moved. It belongs to one thread at a time, and so does its client.
  *
- * It is true while the lock is held, by the clock (S10), not because it was acquired: ask it before every step that must not be
- * done by two. Its end releases, and may block as redlock_release does. How that went nobody learns: what a node did not confirm is
- * owed by the client and paid later, or ends with its TTL. To know it, say release(). */
+ * It is true while the lock is held, by the clock (S10), not because it was acquired. Ask it before every step that two clients
+ * must not take. Its end releases, and may block like redlock_release. Its status is lost. The client owes the releases that a
+ * node did not confirm and pays them later, or they end with their TTL. Call release() to learn the status. */
 #ifndef REDLOCK_HPP
 #define REDLOCK_HPP
 
@@ -22,7 +22,7 @@
 
 namespace redlocks {
 
-/* A request with every other field at its default. The name is not copied: see redlock_request. */
+/* A request with every other field at its default. The name is not copied (see redlock_request). */
 inline redlock_request request(const char *resource, uint32_t ttl_ms, uint32_t wait_ms = 0) noexcept
 {
     redlock_request made;
@@ -34,14 +34,14 @@ inline redlock_request request(const char *resource, uint32_t ttl_ms, uint32_t w
     return made;
 }
 
-/* An owner for redlock_enter: of no two threads at a time. */
+/* An owner for redlock_enter. No two threads have the same at a time. */
 inline uint64_t this_thread() noexcept
 {
     static thread_local char here;
     return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(&here));
 }
 
-/* The calls of C by one name each. Private. */
+/* The calls of C, with one name for each. Private. */
 namespace detail {
 
 inline redlock_status let_go(redlock_client *c, redlock_lock *lock, uint64_t, unsigned *confirmed) noexcept
@@ -82,13 +82,13 @@ inline uint64_t ticket(redlock_keeper *keeper, redlock_reentrant_kept *kept) noe
 
 }   /* namespace detail */
 
-/* To be moved, not copied. */
+/* It can be moved, not copied. */
 template <class Place, class Lock> class basic_guard {
 public:
-    /* Of nothing: LOST. */
+    /* A guard of nothing has the status LOST. */
     basic_guard() noexcept : place_(nullptr), lock_(nullptr), owner_(0), status_(REDLOCK_LOST) { }
 
-    /* Of a lock that was acquired, or could not be, with this status. */
+    /* A guard of a lock that was acquired, or could not be, with this status. */
     basic_guard(Place &place, Lock &lock, redlock_status status, uint64_t owner = 0) noexcept
         : place_(&place), lock_(status == REDLOCK_OK ? &lock : nullptr), owner_(owner), status_(status)
     {
@@ -97,7 +97,7 @@ public:
     basic_guard(const basic_guard &) = delete;
     basic_guard &operator=(const basic_guard &) = delete;
 
-    /* The other one is then of nothing. */
+    /* The other one then guards nothing. */
     basic_guard(basic_guard &&other) noexcept
         : place_(other.place_), lock_(other.lock_), owner_(other.owner_), status_(other.status_)
     {
@@ -105,7 +105,7 @@ public:
         other.status_ = REDLOCK_LOST;
     }
 
-    /* What it had is released before. */
+    /* Releases its earlier lock first. */
     basic_guard &operator=(basic_guard &&other) noexcept
     {
         if (this == &other) return *this;
@@ -121,18 +121,18 @@ public:
 
     ~basic_guard() noexcept { (void)release(); }
 
-    /* Is it held now, for a millisecond or more? */
+    /* True if it is held now, for a millisecond or more. */
     explicit operator bool() const noexcept { return valid_ms() > 0; }
 
-    /* OK: held now; LOST: it was, or it is of nothing; otherwise why it could not be acquired. */
+    /* OK: held now. LOST: it was held, or it guards nothing. Any other status: why it could not be acquired. */
     redlock_status status() const noexcept { return status_ == REDLOCK_OK && valid_ms() == 0 ? REDLOCK_LOST : status_; }
 
     uint32_t valid_ms() const noexcept { return lock_ ? detail::valid_ms(place_, lock_) : 0; }
 
     uint64_t ticket() const noexcept { return lock_ ? detail::ticket(place_, lock_) : 0; }
 
-    /* Now, as redlock_release, redlock_leave and their kind, and then it is of nothing; but after BAD_STATE, FORKED and NOT_OPEN
-     * nothing has changed. LOST: there was nothing to release. */
+    /* Releases now, like redlock_release, redlock_leave and their kind, and then guards nothing. But after BAD_STATE, FORKED and
+     * NOT_OPEN nothing has changed. LOST: there was nothing to release. */
     redlock_status release(unsigned *confirmed = nullptr) noexcept
     {
         redlock_status status = REDLOCK_LOST;
@@ -157,7 +157,7 @@ using kept_guard = basic_guard<redlock_keeper, redlock_kept>;
 using reentrant_guard = basic_guard<redlock_client, redlock_reentrant>;
 using reentrant_kept_guard = basic_guard<redlock_keeper, redlock_reentrant_kept>;
 
-/* As redlock_acquire_request and redlock_keeper_acquire. */
+/* Like redlock_acquire_request and redlock_keeper_acquire. */
 REDLOCK_MUST_CHECK
 inline guard acquire(redlock_client &c, redlock_lock &lock, const redlock_request &request) noexcept
 {
@@ -170,7 +170,7 @@ inline kept_guard acquire(redlock_keeper &keeper, redlock_kept &kept, const redl
     return kept_guard(keeper, kept, redlock_keeper_acquire(&keeper, &kept, &request, hold_ms));
 }
 
-/* As redlock_enter and redlock_keeper_enter: each guard is a scope. */
+/* Like redlock_enter and redlock_keeper_enter. Each guard is a scope. */
 REDLOCK_MUST_CHECK
 inline reentrant_guard enter(redlock_client &c, redlock_reentrant &lock, const redlock_request &request,
                              uint64_t owner = this_thread()) noexcept

@@ -1,26 +1,26 @@
-/* redlock_reentrant: a lock that its owner may enter again, and scopes that leave by themselves. For code whose functions each take
- * the lock and call each other. Optional: a program that does not call it links none of it.
+/* redlock_reentrant: a lock that its owner may enter again, and scopes that leave by themselves. It is for code whose functions
+ * each take the lock and call each other. It is optional. A program that does not call it links none of it.
  *
  *     redlock_enter(&client, &door, owner, &request);           acquires
  *         redlock_enter(&client, &door, owner, &request);       counts, and sends nothing
  *         redlock_leave(&client, &door, owner, NULL);           counts
  *     redlock_leave(&client, &door, owner, NULL);               releases
  *
- * Re-entrance is a matter of this process: the nodes know of one lock, with one token, one ticket and one validity, whatever its
- * depth. (Counts on the nodes would differ from node to node after a lost answer, and no vote mends that.) So an inner scope is
- * promised only what is left of the lock: where the validity is over it is LOST, also if the lock were free, since the outer scope
- * has missed that it lost it, and must leave first. The lock is never acquired anew behind its back.
+ * Re-entrance is a matter of this process. The nodes know of one lock, with one token, one ticket and one validity, at any depth.
+ * (Counts on the nodes would differ from node to node after a lost answer, and no vote mends that.) So an inner scope is promised
+ * only the rest of the lock's validity. If the validity is over it is LOST, even if the lock is free, since the outer scope has
+ * missed that it lost it, and must leave first. The lock is never acquired anew behind its back.
  *
- * Owner:   any number that tells whoever may enter again from all others of the process: a task's, or the address of a
- *          thread-local variable. An owner that ends leaves first: its number may come again.
- * Another: an owner that is not inside gets TAKEN at once, however long its request would wait: also where the validity is over,
- *          until the owner that is inside has left. Owners that are to wait for each other have a structure each: then they
- *          contend for the resource on the nodes, as processes do.
- * Memory:  the caller's. A structure must stay where it is from the first enter until the last leave, as a lock must. After the
+ * Owner:   any number that distinguishes the owner from all others of the process, for instance a task's, or the address of a
+ *          thread-local variable. An owner that ends leaves first, since its number may come again.
+ * Another: an owner that is not inside gets TAKEN at once, however long its request would wait. It gets TAKEN even if the
+ *          validity is over, until the owner that is inside has left. Owners that are to wait for each other have a structure
+ *          each, and contend for the resource on the nodes, like processes.
+ * Memory:  the caller's. A structure must stay where it is from the first enter until the last leave, like a lock. After the
  *          client or the keeper was closed it is made ready anew.
- * Threads: struct redlock_reentrant belongs to the thread that its client belongs to; struct redlock_reentrant_kept may be used by
- *          any, as all that is the keeper's.
- * Forks:   a child is inside nothing: FORKED, and nothing is sent. */
+ * Threads: struct redlock_reentrant belongs to the thread that its client belongs to. Any thread may use struct
+ *          redlock_reentrant_kept, like all that is the keeper's.
+ * Forks:   a child is inside nothing. It gets FORKED, and nothing is sent. */
 #ifndef REDLOCK_REENTRANT_H
 #define REDLOCK_REENTRANT_H
 
@@ -36,14 +36,15 @@ extern "C" {
 #define redlock_reentrant_init REDLOCK_WITH_LAYOUT(redlock_reentrant_init)      /* See ABI in redlock.h. */
 #define redlock_reentrant_kept_init REDLOCK_WITH_LAYOUT(redlock_reentrant_kept_init)
 
-/* Which owner is inside, and how deep. Private. */
+/* The owner that is inside, and its depth. Private. */
 struct redlock_inside {
-    uint64_t owner;             /* When the depth is not 0. */
+    uint64_t owner;             /* Valid if the depth is not 0. */
     uint32_t depth;
 };
 
-/* Over a client. While it is inside, lock may be given to all calls that ask about a lock (redlock_valid_ms, redlock_ticket),
- * to redlock_extend, redlock_keep and redlock_run_for; not to those that acquire, release, part or forget it. */
+/* Over a client. While an owner is inside, lock may be given to all calls that ask about a lock (redlock_valid_ms,
+ * redlock_ticket), to redlock_extend, redlock_keep and redlock_run_for, but not to calls that acquire, release, part or forget
+ * it. */
 struct redlock_reentrant {
     struct redlock_lock lock;
     struct redlock_inside inside;
@@ -59,13 +60,13 @@ struct redlock_reentrant_kept {
 void redlock_reentrant_init(struct redlock_reentrant *reentrant);
 void redlock_reentrant_kept_init(struct redlock_reentrant_kept *reentrant);
 
-/* With nobody inside: as redlock_acquire_request, or redlock_keeper_acquire with hold_ms; OK: the owner is inside, at depth 1.
- * Otherwise nobody is, and the next enter begins anew.
- * By the owner that is inside: no byte is sent. OK: one deeper. LOST: the validity is over. TOO_LATE: less is left of it than
- * request->min_validity_ms (redlock_extend it, and try again). BAD_STATE: the lock that it has is not what is asked for: one of the
- * resources is none of the lock's, or is shared and is wanted alone (redlock_upgrade), or a ticket is asked for and it has none, or
- * one is a permit and the other is not. Of an inner request nothing else is looked at, so a
- * longer TTL is none. Unless OK the depth is what it was.
+/* With nobody inside, it is like redlock_acquire_request, or redlock_keeper_acquire with hold_ms. OK: the owner is inside, at
+ * depth 1. After any other status nobody is inside, and the next enter begins anew.
+ * If the owner that is inside calls it, no byte is sent. OK: one deeper. LOST: the validity is over. TOO_LATE: less is left of it
+ * than request->min_validity_ms (redlock_extend it, and try again). BAD_STATE: the held lock does not satisfy the request, because
+ * one of the resources is none of the lock's, or is shared and is wanted alone (redlock_upgrade), or a ticket is asked for and it
+ * has none, or one is a permit and the other is not. Nothing else of an inner request is looked at, so a longer TTL has no effect.
+ * After any status but OK the depth is as before.
  * TAKEN: another owner is inside, or on its way in or out. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_enter(struct redlock_client *c, struct redlock_reentrant *reentrant, uint64_t owner,
@@ -74,36 +75,36 @@ REDLOCK_MUST_CHECK
 enum redlock_status redlock_keeper_enter(struct redlock_keeper *keeper, struct redlock_reentrant_kept *reentrant, uint64_t owner,
                                          const struct redlock_request *request, uint32_t hold_ms);
 
-/* Of an inner scope: one less deep, and no byte is sent. OK; or LOST: so too, but the validity is over, and perhaps was before the
- * scope had done its work. Of the outermost: as redlock_release or redlock_keeper_release; after OK and LOST nobody is inside,
- * and the memory is the caller's again. *confirmed (may be NULL): by how many nodes; 0 of an inner scope.
- * BAD_STATE (nobody is inside, or another owner, or an operation is under way on the lock), FORKED, NOT_OPEN: nothing has
- * changed. */
+/* Leaving an inner scope makes the owner one less deep, and no byte is sent. OK, or LOST, which is the same, but the validity is
+ * over, and perhaps was before the scope had done its work. The outermost scope is left like by redlock_release or
+ * redlock_keeper_release. After OK and LOST nobody is inside, and the memory is the caller's again. *confirmed (may be NULL) gets
+ * the number of nodes that have confirmed it, or 0 for an inner scope. Nothing has changed after BAD_STATE (nobody is inside, or
+ * another owner, or an operation is under way on the lock), FORKED and NOT_OPEN. */
 enum redlock_status redlock_leave(struct redlock_client *c, struct redlock_reentrant *reentrant, uint64_t owner,
                                   unsigned *confirmed);
 enum redlock_status redlock_keeper_leave(struct redlock_keeper *keeper, struct redlock_reentrant_kept *reentrant, uint64_t owner,
                                          unsigned *confirmed);
 
-/* ---- Scopes, unless REDLOCK_WITHOUT_SCOPES is defined, as where the calls above are compiled ---- */
+/* ---- Scopes, unless REDLOCK_WITHOUT_SCOPES is defined, for instance where the calls above are compiled ---- */
 
 #ifndef REDLOCK_WITHOUT_SCOPES
-/* A scope within a block, which it leaves where the block ends, by whatever way: return, break, goto.
+/* A scope within a block, which it leaves at the end of the block, in any way (return, break, goto).
  *
  *     REDLOCK_SCOPED(scope, &client, &door, owner, &request);
  *     if (scope.status != REDLOCK_OK) return scope.status;
  *     ...
- *     return REDLOCK_OK;                  released behind this, unless an outer scope holds it
+ *     return REDLOCK_OK;                  released after this, unless an outer scope holds it
  *
- * With compilers that know __attribute__((cleanup)), as gcc and clang; elsewhere REDLOCK_SCOPED is not defined. Where it is not, or
- * the end has to be looked at, redlock_scope_begin and redlock_scope_end do the same by hand. Neither longjmp nor exit ends a
- * scope; an exception does in code that is built with -fexceptions.
+ * REDLOCK_SCOPED is defined for compilers that know __attribute__((cleanup)), such as gcc and clang. If it is not defined, or the
+ * program must look at the end, redlock_scope_begin and redlock_scope_end do the same by hand. Neither longjmp nor exit ends a
+ * scope. An exception does in code that is built with -fexceptions.
  *
- * How leaving went, which may block as redlock_release does, is written to *ended at the end of the block, if that is not NULL
- * then. Nothing else comes of a release that failed: what a node did not confirm is owed by the client and is paid later, as after
- * redlock_release, or ends with its TTL. LOST there says that what the scope did was perhaps not its own to do. */
+ * Leaving may block like redlock_release. Its status is written to *ended at the end of the block, if that is not NULL then. A
+ * release that failed has no other effect. The client owes the releases that a node did not confirm and pays them later, as after
+ * redlock_release, or they end with their TTL. LOST there means that the scope perhaps did work without holding the lock. */
 struct redlock_scope {
-    enum redlock_status status;         /* How entering went. */
-    enum redlock_status *ended;         /* The caller's, and lives longer than the scope. NULL at first. */
+    enum redlock_status status;         /* The status of entering. */
+    enum redlock_status *ended;         /* The caller's memory, which lives longer than the scope. NULL at first. */
     struct redlock_client *client;      /* Private, from here on. */
     struct redlock_reentrant *reentrant;
     struct redlock_keeper *keeper;
@@ -135,8 +136,9 @@ static inline struct redlock_scope redlock_keeper_scope_begin(struct redlock_kee
     return scope;
 }
 
-/* Leaves now; the end of the block then does nothing, and neither does a second call: BAD_STATE, as of a scope that was never
- * inside. Otherwise as redlock_leave; what has changed nothing is tried again at the end of the block. */
+/* Leaves now. The end of the block then does nothing, and neither does a second call, which returns BAD_STATE, like for a scope
+ * that was never inside. Otherwise like redlock_leave. If leaving has changed nothing, it is tried again at the end of the
+ * block. */
 static inline enum redlock_status redlock_scope_end(struct redlock_scope *scope)
 {
     enum redlock_status status;

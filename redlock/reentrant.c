@@ -1,8 +1,7 @@
-/* A lock over a client that its owner may enter again: all that passes between the nodes and the process is the outermost
- * scope's. */
+/* A lock over a client that its owner may enter again. Only the outermost scope exchanges messages with the nodes. */
 #include "reentrant.h"
 
-/* What redlock_acquire_request and redlock_release refuse, for a scope that calls neither. */
+/* The refusals of redlock_acquire_request and redlock_release, for a scope that calls neither. */
 static enum redlock_status check_client(const struct redlock_client *c)
 {
     if (redlock_node_count(c) == 0) return REDLOCK_NOT_OPEN;

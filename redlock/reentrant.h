@@ -1,4 +1,4 @@
-/* Depth and owner, for the calls over a client and over a keeper. Knows what the public calls say of a lock, sends nothing. */
+/* Depth and owner, for the calls over a client and over a keeper. Knows a lock only by the public calls, sends nothing. */
 #ifndef REDLOCK_INSIDE_H
 #define REDLOCK_INSIDE_H
 
@@ -15,7 +15,7 @@ static inline bool inside_is_among(const struct redlock_name *name, const struct
     return false;
 }
 
-/* A permit is no lock, and a lock no permit; the one that is held must be among those that are asked for. */
+/* A permit is no lock, and a lock no permit. The held permit must be among the requested ones. */
 static inline bool inside_has_slot(const struct redlock_lock *lock, const struct redlock_request *request)
 {
     unsigned slot = redlock_slot(lock);
@@ -23,7 +23,7 @@ static inline bool inside_has_slot(const struct redlock_lock *lock, const struct
     return request->permits > 0 ? slot > 0 && slot <= request->permits : slot == 0;
 }
 
-/* Does the lock that is held promise what an inner request asks for? */
+/* True if the held lock satisfies an inner request. */
 static inline bool inside_covers(const struct redlock_lock *lock, const struct redlock_request *request)
 {
     struct redlock_name one = { .bytes = request->resource, .size = request->resource_size,
@@ -38,8 +38,8 @@ static inline bool inside_covers(const struct redlock_lock *lock, const struct r
     return !request->ticket || redlock_ticket(lock) != 0;
 }
 
-/* A scope within another one. The nodes are not asked, and nothing is acquired where the validity is over: the outer scope would
- * go on in the belief that it never lost the lock, while somebody else may have had it in between. */
+/* A scope within another one. The nodes are not asked, and nothing is acquired if the validity is over, since the outer scope
+ * would go on in the belief that it never lost the lock, while somebody else may have had it in between. */
 static inline enum redlock_status inside_again(struct redlock_inside *inside, uint64_t owner, const struct redlock_lock *lock,
                                                const struct redlock_request *request)
 {

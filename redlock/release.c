@@ -21,7 +21,7 @@ void release_begin(struct redlock *r, struct redlock_lock *lock)
 
     REDLOCK_ASSERT(lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING);
     lock->is_adopted = false;
-    lock->valid_until = 0;      /* Not held from now on, whatever the nodes will say. */
+    lock->valid_until = 0;      /* It is not held from now on, whatever the nodes answer. */
     lock_begin_round(r, lock, WIRE_RELEASE, 0, REDLOCK_NEVER);
     lock_set_phase(r, lock, PHASE_RELEASING);
     for (unsigned k = 0; k < r->node_count; k++) ask_to_release(r, lock, k);
@@ -29,7 +29,7 @@ void release_begin(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(!lock_is_held(lock, r->now_us) && (held || lock->status == REDLOCK_LOST));
 }
 
-/* A quorum that confirms is enough; otherwise all nodes that can answer are waited for. The rest is owed. */
+/* A quorum that confirms is enough. Otherwise all nodes that can answer are waited for. The rest is owed. */
 void release_judge(struct redlock *r, struct redlock_lock *lock)
 {
     const struct redlock_round *round = &lock->round;
@@ -42,7 +42,7 @@ void release_judge(struct redlock *r, struct redlock_lock *lock)
     outcome_set(r, lock, PHASE_IDLE, !confirmed && round_count(round->refused) >= quorum ? REDLOCK_LOST : REDLOCK_OK);
 }
 
-/* Is a release that has found something, or nothing, the last one? */
+/* True if a release that has found something, or nothing, is the last one. */
 static bool is_last(uint8_t *strays, bool is_gone)
 {
     unsigned before = *strays;
@@ -56,9 +56,9 @@ static bool is_last(uint8_t *strays, bool is_gone)
     return (*strays & STRAYS_COUNT) == 0;
 }
 
-/* "Gone" is the end of it, unless a SET may still be on its way on a connection that broke: then once more, later. So it is
- * with a key that was there, if it may have been that of another SET. After an error it stays owed, unless the key is of another
- * type, and so not ours. */
+/* "Gone" is the end of it, unless a SET may still be on its way on a connection that broke. If so, the release is sent once more,
+ * later. The same holds for a key that was there, if another SET may have set it. After an error it stays owed, unless the key
+ * has another type, and so is not ours. */
 void release_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
@@ -82,7 +82,7 @@ void release_retire(struct redlock *r, struct redlock_lock *lock)
     stake_let_go_everywhere(r, lock);
     outcome_leave_waiters(r, lock);
     lock->valid_from = lock->valid_until = 0;
-    if (lock->round.decided_at == 0) lock->round.decided_at = r->now_us;    /* An extension of the keeper's was under way. */
+    if (lock->round.decided_at == 0) lock->round.decided_at = r->now_us;    /* The keeper's extension was under way. */
     lock_set_phase(r, lock, PHASE_IDLE);
     REDLOCK_ASSERT(!lock_is_held(lock, r->now_us));
 }

@@ -2,9 +2,9 @@
 
 #include "quorum.h"
 
-/* A node that has lost the key, or never had it, gets it while a quorum has just confirmed the lock: with the same token,
- * where nobody else has the key, within the old validity, and without a vote in this round. So at no time has a rival, and the
- * next extension has one node more to count on. If a quorum has lost the key we restore nothing: somebody may have deleted it on
+/* A node that has lost the key, or never had it, gets it after a quorum has just confirmed the lock, with the same token, if
+ * nobody else has the key, within the old validity, and without a vote in this round. So a rival never has it, and the next
+ * extension has one node more to count on. If a quorum has lost the key we restore nothing, since somebody may have deleted it on
  * purpose. */
 static void restore_key(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
@@ -13,14 +13,14 @@ static void restore_key(struct redlock *r, struct redlock_lock *lock, unsigned k
     bool is_missing = (vote == REDLOCK_VOTE_REFUSED && state == STAKE_PLACED) ||
                       (vote == REDLOCK_VOTE_NOT_ASKED && state == STAKE_NONE);
 
-    if (kind_has_two_tokens_on(lock, k)) return;    /* S22: in which role does it know it? */
+    if (kind_has_two_tokens_on(lock, k)) return;    /* S22: the role in which the node knows the lock. */
     if (!is_missing || lock_is_past_deadline(r, lock) || !stake_may_ask(r, k, has_ticket(lock))) return;
     REDLOCK_ASSERT(lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING);
     REDLOCK_ASSERT(lock->round.command == WIRE_EXTEND && round_count(lock->round.granted) >= quorum_of(r->node_count));
     stake_want(r, lock, k, WIRE_RESTORE);
 }
 
-/* What was set again is there, or is not: both are known by the next extension. An error says nothing. */
+/* The key that was set again is there, or is not, and the next extension finds out. An error says nothing. */
 static void restore_answer(struct redlock *r, const struct answer *a)
 {
     const struct redlock_lock *lock = a->lock;

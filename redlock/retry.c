@@ -5,7 +5,7 @@
 #include "quorum.h"
 #include "random.h"
 
-enum { LATER_MS = 2 };     /* A quorum is free first, and all nodes so much later: they were set within one round. */
+enum { LATER_MS = 2 };     /* All nodes are free this much later than a quorum, since they were set within one round. */
 
 REDLOCK_OUTLINE uint32_t retry_ms_of(int64_t pttl)
 {
@@ -33,7 +33,7 @@ void retry_wait(struct redlock *r, struct redlock_lock *lock)
     lock->woken = 0;
 }
 
-/* When a quorum has a vote: the least of the times by which as many have one. */
+/* When a quorum has a vote, which is the earliest time by which as many nodes have one. */
 static uint64_t quorum_at(const struct redlock *r, bool for_ticket)
 {
     uint64_t best = REDLOCK_NEVER;
@@ -56,7 +56,7 @@ void retry_expect_votes(struct redlock *r, struct redlock_lock *lock)
     lock->retry_at = sooner(lock->retry_at, later(at, earliest) + retry_pause_us(r));
 }
 
-/* S14: at least as long as the round took, and a random time beyond; the last attempt comes when the time to wait ends. */
+/* S14: at least as long as the round took, and a random time beyond. The last attempt begins when the time to wait ends. */
 REDLOCK_WRAPS static uint64_t earliest_at(const struct redlock *r, const struct redlock_lock *lock)
 {
     return r->now_us + (r->now_us - lock->round.started_at);
@@ -80,14 +80,14 @@ void retry_hurry(struct redlock *r, struct redlock_lock *lock)
 
     if (lock_is_woken(r, lock)) {
         lock->retry_at = sooner(lock->retry_at, later(earliest, r->now_us));
-    } else if (free_in_ms < REDLOCK_UNTOLD) {   /* All waiting clients learn the same time: they must not come at once. */
+    } else if (free_in_ms < REDLOCK_UNTOLD) {   /* All waiting clients learn the same time, and must not try at once. */
         uint64_t expiry = r->now_us + ((uint64_t)free_in_ms + LATER_MS) * 1000 + throw_dice(r, r->config.retry_ms * 1000);
         lock->retry_at = sooner(lock->retry_at, later(earliest, expiry));
     }
 }
 
-/* In how many ms node k is free for us: now, if it has granted; when the holder's key is gone, if it said so. What it did in
- * another round than to acquire (a release, behind which the lock waits again) says nothing about that. */
+/* The number of ms until node k is free for us. It is 0 if the node has granted, and the end of the holder's key if it has
+ * reported that. Answers of other rounds (a release, after which the lock waits again) do not count. */
 static uint32_t free_in(const struct redlock_lock *lock, unsigned k)
 {
     const struct redlock_round *round = &lock->round;
@@ -96,7 +96,7 @@ static uint32_t free_in(const struct redlock_lock *lock, unsigned k)
     return (round->granted | round->refused) & bit_of(k) ? lock->stakes[k].holder_ms : REDLOCK_UNTOLD;
 }
 
-/* The least time by which a quorum is free. */
+/* The earliest time by which a quorum is free. */
 uint32_t retry_free_in_ms(const struct redlock_lock *lock)
 {
     unsigned quorum = quorum_of(lock->round.node_count), n = lock->round.node_count;

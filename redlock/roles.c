@@ -1,4 +1,4 @@
-/* The calls of redlock.h by which a lock changes its role (S22): a reader that is alone becomes a writer, a writer a reader. */
+/* The calls of redlock.h by which a lock changes its role (S22). A reader that is alone becomes a writer, a writer a reader. */
 #include "extend.h"
 #include "kinds/shared.h"
 #include "lock.h"
@@ -11,7 +11,7 @@ bool redlock_is_shared(const struct redlock_lock *lock)
     return names_are_shared(names_of(lock), lock->name_count) || lock->kind == shared_kind(SHARED_UPGRADING);
 }
 
-/* Do so many nodes know it by its present token that what the others may know it by is a minority's? */
+/* True if so many nodes know it by its present token that only a minority may know it by another. */
 static bool is_known_to_quorum(const struct redlock *r, const struct redlock_lock *lock)
 {
     unsigned known = 0;
@@ -37,7 +37,7 @@ static enum redlock_status check_change(const struct redlock *r, const struct re
     return REDLOCK_OK;
 }
 
-/* A ticket that is larger than that of every writer before; the reader's is kept beside it for as long as it may be needed. */
+/* A ticket that is larger than any earlier writer's. The reader's is kept beside it for as long as it may be needed. */
 REDLOCK_WRAPS static bool has_ticket_to_write(const struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t ticket = later(r->now_us + lock->wall_offset_us, lock->ticket + 1);
@@ -59,15 +59,15 @@ static void pass_over_the_forgetful(struct redlock *r, struct redlock_lock *lock
         }
 }
 
-/* S5: as text, which needs no second try. A slow node's NOSCRIPT could come when the next change has begun: that would name two
- * tokens, and the lock be known there by the one before them. */
+/* S5: it is sent as text, which needs no second try. A slow node's NOSCRIPT could arrive when the next change has begun. The
+ * command would then name two tokens, and the node know the lock by the one before them. */
 static void send_as_text(const struct redlock *r, struct redlock_lock *lock)
 {
     for (unsigned k = 0; k < r->node_count; k++)
         if (lock->stakes[k].want == WIRE_EXTEND) lock->stakes[k].form = WIRE_BY_TEXT;
 }
 
-/* As an extension by the lock's TTL; in its other role it has another token (S6). */
+/* Like an extension by the lock's TTL. The lock has another token in its other role (S6). */
 static enum redlock_status change_role(struct redlock *r, struct redlock_lock *lock, enum shared_role role, uint64_t now_us)
 {
     bool is_upgrade = role == SHARED_UPGRADING;

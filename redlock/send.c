@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A TTL goes out: to be noted now, and when the node has answered, since it begins there only then. */
+/* Notes a TTL that is sent now, and again when the node has answered, since it begins there only then. */
 static void note_ttl(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->round.ttl_ms > 0);
@@ -16,7 +16,8 @@ static void note_ttl(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->owed_ttl_ms >= lock->round.ttl_ms);
 }
 
-/* S27: by a token that is held no release is ever sent. Whenever it is executed, it may find what an extension has set again. */
+/* S27: no release is ever sent with a token that is held. Whenever it is executed, it may find a key that an extension has set
+ * again. */
 REDLOCK_INLINE bool is_token_held(const struct redlock_lock *lock, unsigned k)
 {
     return (lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING) &&
@@ -56,7 +57,7 @@ static void note_asked(struct redlock *r, unsigned k, const struct redlock_asked
     }
 }
 
-/* Has its round ended meanwhile without this node, or does the lock no longer wait? */
+/* True if its round has ended meanwhile without this node, or the lock no longer waits. */
 static bool is_obsolete(const struct redlock *r, const struct redlock_lock *lock, enum wire_command command)
 {
     REDLOCK_ASSERT(!is_with_ttl(command) || lock->round.command == WIRE_ACQUIRE || lock->round.command == WIRE_EXTEND);
@@ -108,7 +109,7 @@ bool send_encode(struct resp_writer *w, const struct wire_row *row, enum wire_fo
     return resp_end(w);
 }
 
-/* Encodes what the lock wants of node k, from its own fields. False: it does not fit now. */
+/* Encodes the command that the lock wants for node k, from its own fields. False: it does not fit now. */
 static bool put_command(struct redlock *r, struct redlock_lock *lock, unsigned k, struct resp_writer *w)
 {
     struct redlock_stake *stake = &lock->stakes[k];
@@ -167,10 +168,10 @@ void send_fill(struct redlock *r, unsigned k)
     REDLOCK_ASSERT(node->send_end <= r->config.send_size);
 }
 
-/* ---- What goes to several nodes in the same bytes is encoded once (optional) ---- */
+/* ---- Commands that go to several nodes in the same bytes are encoded once (optional) ---- */
 
-/* The nodes beside k that may take copies: those that have nothing else to send. Into a buffer that does not empty nothing is
- * put that its node did not ask for: as long as a command is not encoded it can still be dropped. */
+/* The nodes besides k that may take copies, which have nothing else to send. A buffer that does not empty gets no bytes that its
+ * node did not ask for, since a command that is not encoded can still be dropped. */
 static uint16_t begin_copies(struct redlock *r, unsigned k)
 {
     uint16_t nodes = 0;
@@ -185,8 +186,8 @@ static uint16_t begin_copies(struct redlock *r, unsigned k)
     return nodes;
 }
 
-/* Does the lock want the same bytes to go to both nodes? Whatever else put_command() takes is the lock's or the engine's. What
- * acquires names no token of before; anything else may (S6). */
+/* True if the lock wants the same bytes to go to both nodes. All other arguments of put_command() are the lock's or the engine's.
+ * Only commands other than ACQUIRE may name an earlier token (S6). */
 static bool is_alike(const struct redlock_lock *lock, unsigned k, unsigned j)
 {
     const struct redlock_stake *a = &lock->stakes[k], *b = &lock->stakes[j];
@@ -196,7 +197,7 @@ static bool is_alike(const struct redlock_lock *lock, unsigned k, unsigned j)
     return a->want == WIRE_ACQUIRE || memcmp(a->token, b->token, sizeof a->token) == 0;
 }
 
-/* Of these nodes, those whose next command is that of node k. */
+/* The ones of these nodes that have the same next command as node k. */
 static uint16_t alike(const struct redlock *r, const struct redlock_lock *lock, unsigned k, uint16_t nodes)
 {
     uint16_t found = 0;
@@ -207,7 +208,7 @@ static uint16_t alike(const struct redlock *r, const struct redlock_lock *lock, 
     return found;
 }
 
-/* Node j has been sent nothing but copies of what node k was, so there is room for one more. */
+/* Node j has been sent only copies of node k's commands, so there is room for one more. */
 static void put_copy(struct redlock *r, unsigned j, const struct redlock_asked *asked, const uint8_t *bytes, size_t size)
 {
     struct redlock_node *node = &r->nodes[j];

@@ -10,10 +10,10 @@
 REDLOCK_PRIVATE bool send_encode(struct resp_writer *w, const struct wire_row *row, enum wire_form form,
                                  const struct wire_subject *subject);
 
-/* Encodes for node k what the locks in its queue want, as much as there is room for. */
+/* Encodes the commands for node k that the locks in its queue want, as many as there is room for. */
 REDLOCK_PRIVATE void send_fill(struct redlock *r, unsigned k);
 
-/* From now on the same is done also for other nodes that want to be sent the same bytes and have nothing else to send. */
+/* From now on the encoding also serves other nodes that are to be sent the same bytes and nothing else. */
 REDLOCK_PRIVATE void send_use_copies(struct redlock *r);
 
 #endif

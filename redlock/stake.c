@@ -28,7 +28,7 @@ void stake_want_nothing(struct redlock *r, struct redlock_lock *lock, unsigned k
 
 void stake_set(struct redlock_lock *lock, unsigned k, enum stake state)
 {
-    static const uint8_t may_follow[] = {   /* Of each state: the set of those that may come next. */
+    static const uint8_t may_follow[] = {   /* The set of states that may follow each state. */
         [STAKE_NONE] = 1 << STAKE_NONE | 1 << STAKE_PLACED | 1 << STAKE_OWED,
         [STAKE_PLACED] = 1 << STAKE_NONE | 1 << STAKE_PLACED | 1 << STAKE_OWED,
         [STAKE_OWED] = 1 << STAKE_NONE | 1 << STAKE_OWED | 1 << STAKE_LEAVING,
@@ -131,8 +131,8 @@ bool stake_may_ask(const struct redlock *r, unsigned k, bool for_ticket)
     return node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || !r->nodes[k].settled;
 }
 
-/* S8: a vote counts for the round that it was cast in, and for what that round asks: a release that tidies up behind an older
- * attempt may go out during the next one, and says nothing about it. */
+/* S8: a vote counts for the round in which it was cast, and for the command of that round. A release that cleans up after an
+ * older attempt may be sent during the next one, and is no vote on it. */
 bool stake_is_vote(const struct redlock_lock *lock, bool current, enum wire_command command)
 {
     REDLOCK_ASSERT(command > WIRE_READY && command < WIRE_QUESTION);
@@ -141,14 +141,14 @@ bool stake_is_vote(const struct redlock_lock *lock, bool current, enum wire_comm
 
 void stake_vote(const struct answer *a)
 {
-    /* To a release, a key of another type is as good as "gone". */
+    /* For a release, a key of another type is as good as "gone". */
     bool is_gone = a->command == WIRE_RELEASE && a->trouble == REDLOCK_TROUBLE_WRONGTYPE;
     enum redlock_vote vote = a->meaning == WIRE_GRANTED            ? REDLOCK_VOTE_GRANTED
                            : a->meaning == WIRE_REFUSED || is_gone ? REDLOCK_VOTE_REFUSED
                                                                    : REDLOCK_VOTE_UNKNOWN;      /* S4 */
 
     REDLOCK_ASSERT(vote != REDLOCK_VOTE_GRANTED || !is_gone);
-    REDLOCK_ASSERT(a->meaning != WIRE_WRONG);      /* S16: that ended the connection. */
+    REDLOCK_ASSERT(a->meaning != WIRE_WRONG);      /* S16: such an answer has ended the connection. */
     if (stake_is_vote(a->lock, a->current, a->command)) round_vote(&a->lock->round, a->k, vote);
 }
 

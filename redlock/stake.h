@@ -7,23 +7,23 @@
 #include "lock_state.h"
 #include "node.h"
 
-enum { DEBT_RETRY_MS = 1000 };  /* When a node would not or could not take a release: how long until the next try. */
+enum { DEBT_RETRY_MS = 1000 };  /* Time until the next try if a node did not or could not take a release. */
 
-/* An answer that was read: of which lock and node, to what, and what it means. */
+/* An answer that was read, with its lock and node, its question, and its meaning. */
 struct answer {
     struct redlock_lock *lock;
     unsigned k;
     enum wire_command command;
     enum wire_answer meaning;
-    enum redlock_trouble trouble;   /* With WIRE_ERROR: see wire_class. */
+    enum redlock_trouble trouble;   /* With WIRE_ERROR (see wire_class). */
     bool current;                   /* It was asked in the lock's last round. */
-    enum wire_form form;            /* In which it was asked. */
+    enum wire_form form;            /* The form in which it was asked. */
     const struct wire_reply *reply;
 };
 
-/* What wake-ups add. */
+/* The part that wake-ups add. */
 struct redlock_waking {
-    /* An attempt was lost and the lock waits for the next one: it takes entries, if it may listen. */
+    /* An attempt was lost and the lock waits for the next one. It takes entries, if it may listen. */
     void (*begin)(struct redlock *r, struct redlock_lock *lock);
 
     /* The lock's release has woken another client. */
@@ -33,40 +33,43 @@ struct redlock_waking {
      * that the woken client can take it. False: it has no reason to, or cannot. */
     bool (*yield)(struct redlock *r, struct redlock_lock *lock);
 
-    /* The time that it waited for has come. False: not yet for an attempt. */
+    /* The time that it waited for has come. False: it is not yet time for an attempt. */
     bool (*tick)(struct redlock *r, struct redlock_lock *lock);
 
-    /* A lock waits no longer, if it did, or not here: its number is nobody's. */
+    /* A lock waits no longer, if it did, or not here. Its number then belongs to nobody. */
     void (*leave)(struct redlock *r, struct redlock_lock *lock);
 
-    /* It is in other memory: to is a copy of what has left. */
+    /* It is in other memory, where to is its copy. */
     void (*move)(struct redlock *r, struct redlock_lock *to);
 
-    /* Takes an entry among the waiters of node k, if the lock listens, and k's subscription stands. */
+    /* Takes an entry among the waiters of node k, if the lock listens, and k's subscription is established. */
     void (*line_up)(struct redlock *r, struct redlock_lock *lock, unsigned k);
 
     /* An answer to WAIT. */
     void (*answer)(struct redlock *r, const struct answer *a);
 
-    /* The pause before the next attempt: of a client that will be woken, having entries on a quorum, longer each time. */
+    /* The pause before the next attempt. It grows each time for a client that will be woken because it has entries on a
+     * quorum. */
     uint64_t (*lengthen)(const struct redlock *r, struct redlock_lock *lock, uint64_t pause_us);
 
-    /* Its entries are given back as if they were keys; a release that was not executed has not given back that on node k. */
+    /* Its entries are given back as if they were keys. The other: a release that was not executed has not given back the entry on
+     * node k. */
     void (*give_back)(struct redlock *r, struct redlock_lock *lock);
     void (*keep_entry)(struct redlock_lock *lock, unsigned k);
 
-    /* A session has lost its connection: after how many failures is the pause before the next one the longest? */
+    /* A session has lost its connection. Returns the number of failures after which the pause before the next one grows no
+     * longer. */
     unsigned (*failures_max)(const struct redlock *r, unsigned session);
 
-    /* A session has come to stand, a node's own or its subscription: a lock that waits may have a quorum that can vote, or take its
-     * entry there. */
+    /* A session is established, a node's own or its subscription. A lock that waits may now have a quorum that can vote, or take
+     * its entry there. */
     void (*stands)(struct redlock *r, unsigned session);
 
     /* Node k's subscription has heard something. */
     void (*hear)(struct redlock *r, unsigned k, const struct wire_reply *reply);
 };
 
-/* What asking adds, how long the holder of a lock that was refused has left. */
+/* The part that asks for the remaining time of a lock's holder after a refusal. */
 struct redlock_holding {
     /* A node has refused. */
     void (*learn)(struct redlock *r, const struct answer *a);
@@ -90,33 +93,33 @@ struct redlock_restoring {
     void (*answer)(struct redlock *r, const struct answer *a);
 };
 
-/* What inspection adds. */
+/* The part that inspection adds. */
 struct redlock_inspecting {
-    /* Have all nodes answered that can? */
+    /* Ends the inspection if all nodes have answered that can. */
     void (*judge)(struct redlock *r, struct redlock_lock *lock);
 
-    /* An answer to GETRANGE, and to PTTL, of a lock that is inspected, or was until it was cancelled. */
+    /* An answer to GETRANGE, or to PTTL, for a lock that is inspected, or was until it was cancelled. */
     void (*answer)(const struct answer *a);
 
     /* Its command. */
     const struct wire_row *(*row)(void);
 };
 
-/* The command goes out as soon as there is room for it on a connection; one that waited before is replaced. */
+/* The command is sent as soon as there is room for it on a connection. It replaces one that waited before. */
 REDLOCK_PRIVATE void stake_want(struct redlock *r, struct redlock_lock *lock, unsigned k, enum wire_command command);
 REDLOCK_PRIVATE void stake_want_nothing(struct redlock *r, struct redlock_lock *lock, unsigned k);
 
-/* The only one that changes the state of a stake. */
+/* Only this function changes the state of a stake. */
 REDLOCK_PRIVATE void stake_set(struct redlock_lock *lock, unsigned k, enum stake state);
 
-/* Nothing of ours is on node k any longer: what was to be done to it there is dropped. What waited for that is the
- * dispatcher's business, see lock.c. */
+/* Nothing of ours is on node k any longer, so commands that waited for it there are dropped. The dispatcher sees to commands that
+ * waited for this (see lock.c). */
 REDLOCK_PRIVATE void stake_clear(struct redlock *r, struct redlock_lock *lock, unsigned k);
 
-/* To be released at once, or as soon as there is a connection: a release waits in the node's queue (S5). */
+/* To be released at once, or as soon as there is a connection. A release waits in the node's queue (S5). */
 REDLOCK_PRIVATE void stake_owe(struct redlock *r, struct redlock_lock *lock, unsigned k);
 
-/* To be released, but not now: the node would not do it, or a SET may still come behind the release. */
+/* To be released, but not now, since the node did not do it, or a SET may still arrive after the release. */
 REDLOCK_PRIVATE void stake_defer(struct redlock *r, struct redlock_lock *lock, unsigned k);
 
 /* The debts that were put off are tried again now. */
@@ -125,17 +128,17 @@ REDLOCK_PRIVATE void stake_pay(struct redlock *r, struct redlock_lock *lock);
 /* An attempt, or a release, that waited until an older stake on node k is cleared goes on without that node. */
 REDLOCK_PRIVATE void stake_give_up_waiting(struct redlock_lock *lock, unsigned k);
 
-/* Lets go of whatever may be on node k, on all nodes: grants, and what is unknown, alike (S4). */
+/* Lets go of everything that may be on node k, or on all nodes, whether granted or unknown (S4). */
 REDLOCK_PRIVATE void stake_let_go(struct redlock *r, struct redlock_lock *lock, unsigned k);
 REDLOCK_PRIVATE void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock);
 
-/* A TTL of this lock begins on some node now at the latest: until then debts are not given up. */
+/* A TTL of this lock begins on some node now at the latest. Debts are not given up before it ends. */
 REDLOCK_PRIVATE void stake_note_end(struct redlock *r, struct redlock_lock *lock);
 
-/* Has node k a vote, on a ticket or without, or is it not yet known whether it has? Then the command waits in its queue. */
+/* True if node k has a vote (on tickets, if asked) or may have one. If it may have one, the command waits in its queue. */
 REDLOCK_PRIVATE bool stake_may_ask(const struct redlock *r, unsigned k, bool for_ticket);
 
-/* S8: is an answer to a command, asked in the current round or not, a vote on that round? */
+/* S8: true if an answer to a command, asked in the current round or not, is a vote on that round. */
 REDLOCK_PRIVATE bool stake_is_vote(const struct redlock_lock *lock, bool current, enum wire_command command);
 
 /* Counts an answer as a vote, if it is one. */

@@ -2,8 +2,8 @@
 
 #include "names.h"
 
-/* S15: without a wall clock that is one there is no ticket; and a counter must outlive every attempt of before a restart by
- * as much as wall clocks may differ, as a node's guard does. */
+/* S15: without a valid wall clock there is no ticket. A counter must outlive every attempt from before a restart by as much as
+ * wall clocks may differ, like a node's guard. */
 static enum redlock_status ticket_check(const struct redlock *r, const struct redlock_request *request)
 {
     uint64_t life_min_ms = (uint64_t)request->ttl_ms + r->config.guard_ms + 2 * (uint64_t)r->config.ticket_skew_ms;
@@ -12,7 +12,8 @@ static enum redlock_status ticket_check(const struct redlock *r, const struct re
     return request->wall_us > 0 && request->wall_us <= WIRE_TICKET_MAX ? REDLOCK_OK : REDLOCK_BAD_CLOCK;
 }
 
-/* Readers may have the same ticket. One that writes something else may not: the number is both resources'. */
+/* Readers may have the same ticket. A lock that also writes another resource may not, since the number belongs to both
+ * resources. */
 static bool may_have_the_same(const struct redlock_lock *lock)
 {
     bool is_reader = true;
@@ -21,7 +22,7 @@ static bool may_have_the_same(const struct redlock_lock *lock)
     return is_reader;
 }
 
-/* The offset of the wall clock wraps where there is none. */
+/* The offset of the wall clock wraps if there is none. */
 REDLOCK_WRAPS void ticket_start(struct redlock_lock *lock, const struct redlock_request *request, uint64_t now_us)
 {
     lock->has_ticket = request->ticket;
@@ -30,8 +31,8 @@ REDLOCK_WRAPS void ticket_start(struct redlock_lock *lock, const struct redlock_
     lock->wall_offset_us = request->wall_us - now_us;
 }
 
-/* S15: more than the wall clock, than every counter that a node told of, and than what was proposed before. But a node with a
- * wrong clock may tell of a counter that all others find too far ahead; then, for one attempt, by the wall clock alone. */
+/* S15: more than the wall clock, than every counter that a node reported, and than the last proposal. But a node with a wrong
+ * clock may report a counter that all others find too far ahead. After that only the wall clock counts, for one attempt. */
 REDLOCK_WRAPS static bool ticket_propose(const struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t wall = r->now_us + lock->wall_offset_us, seen = later(lock->ticket, lock->ticket_seen);

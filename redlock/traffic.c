@@ -37,7 +37,7 @@ static void write_sent(const struct redlock *r, unsigned k, unsigned before)
     }
 }
 
-/* A refusal by the script that acquires tells of the holder, and of its ticket. */
+/* A refusal by the script that acquires reports the holder's time and ticket. */
 static void read_detail(const struct redlock *r, struct redlock_event *event, const struct redlock_asked *asked,
                         const struct wire_reply *reply)
 {
@@ -57,7 +57,7 @@ static void read_answer(const struct redlock *r, struct redlock_event *event, co
     read_detail(r, event, asked, reply);
 }
 
-/* As stake_vote counts it. A node that does not know the script is asked again; a key of another type is not ours. */
+/* Counts like stake_vote. A node that does not know the script is asked again. A key of another type is not ours. */
 static enum redlock_vote vote_by(const struct redlock_event *event)
 {
     if (event->kind == REDLOCK_EVENT_UNANSWERED)                                    return REDLOCK_VOTE_UNKNOWN;
@@ -68,8 +68,8 @@ static enum redlock_vote vote_by(const struct redlock_event *event)
     return REDLOCK_VOTE_UNKNOWN;
 }
 
-/* S8: a vote is one on the round under way, or the last one, as the answer to what that is about, if the node has not voted.
- * To inspect needs no votes. */
+/* S8: a vote belongs to the round under way, or the last one, if it answers that round's command and the node has not voted.
+ * Inspection needs no votes. */
 static void add_vote(struct redlock_event *event, const struct redlock_asked *asked)
 {
     struct redlock_round round = asked->lock->round;
@@ -107,7 +107,7 @@ void redlock_use_events(struct redlock *r, struct redlock_event_ring *events, st
 
 enum { SCRIPT_ARGUMENTS_MAX = 8 };
 
-/* The name of the script and those of its arguments, with those of permits, which are the last; "" behind them. */
+/* The names of the script and of its arguments, with those of permits, which are the last. "" follows them. */
 static const char *script_words(enum redlock_command command, unsigned i)
 {
     static const char words[][1 + SCRIPT_ARGUMENTS_MAX][sizeof "acquire"] = {

@@ -1,4 +1,4 @@
-/* The core as one file: RESP and everything of the lock that does no I/O. Only the functions of redlock.h are visible
+/* The core as one file, with RESP and everything of the lock that does no I/O. Only the functions of redlock.h are visible
  * outside. tools/amalgamate makes the file for vendoring from this one. */
 #define RESP_API static
 #define REDLOCK_PRIVATE static

@@ -1,3 +1,3 @@
-/* In place of unity_client.c, where "make TLS=openssl" asks for it: the same, and TLS by OpenSSL. */
+/* Replaces unity_client.c if "make TLS=openssl" asks for it, and adds TLS by OpenSSL. */
 #include "unity_client.c"
 #include "../net/net_openssl.c"

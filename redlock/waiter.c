@@ -8,9 +8,9 @@
 #include "retry.h"
 
 enum {
-    PATIENCE_MAX = 5,       /* So often is the pause between two attempts doubled at most. */
-    LISTEN_MS = 10000,      /* How long subscriptions stay open after the last that lined up. */
-    YIELD_ROUNDS = 3        /* How many times the last round's duration a woken client gets to take the lock. */
+    PATIENCE_MAX = 5,       /* The pause between two attempts is doubled this often at most. */
+    LISTEN_MS = 10000,      /* Subscriptions stay open this long after the last lock that lined up. */
+    YIELD_ROUNDS = 3        /* A woken client gets this many times the last round's duration to take the lock. */
 };
 
 static bool has_name(const struct redlock *r)
@@ -40,7 +40,7 @@ static const struct redlock_waiting *waiting_of(const struct redlock_lock *lock)
     return lock->kind->waiting ? lock->kind->waiting : &as_a_plain_lock;
 }
 
-/* By the wall clock, or as its kind has it. */
+/* By the wall clock, or by its kind's order. */
 static bool can_be_called(const struct redlock_lock *lock)
 {
     const struct redlock_waiting *waiting = waiting_of(lock);
@@ -83,8 +83,8 @@ static void line_up_everywhere(struct redlock *r, struct redlock_lock *lock)
         if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
 }
 
-/* Is it to be found by its number, if it has one? One that keeps its place also while it polls: what called it meanwhile calls
- * nobody again. */
+/* True if it must be found by its number, if it has one. A lock that keeps its place must also be found while it polls, since a
+ * node that called it meanwhile calls nobody again. */
 static bool is_called(const struct redlock_lock *lock)
 {
     return lock->phase == PHASE_WAITING || (lock->kind->keeps_place && lock->phase == PHASE_ACQUIRING);
@@ -133,7 +133,7 @@ static void waiter_begin(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock_queue(r, lock) == &r->waiting);
 }
 
-/* A node that is not there, or not yet, may be any moment; one that says what is wrong with it stays so for longer. */
+/* A node that is not there, or not yet, may appear at any moment. A node that reports its trouble keeps it for longer. */
 static bool is_away(const struct redlock_node *node)
 {
     bool is_unheard = node->trouble <= REDLOCK_TROUBLE_SILENT;
@@ -141,8 +141,7 @@ static bool is_away(const struct redlock_node *node)
     return is_unheard || wire_begins(node->error, sizeof node->error, "LOADING ") > 0;
 }
 
-/* Without a quorum that is connected no lock can be had, and connections are what everybody waits for. To be woken is of no use
- * then. */
+/* Without a connected quorum nobody can get a lock, and everybody waits for connections. A wake-up is of no use then. */
 static unsigned waiter_failures_max(const struct redlock *r, unsigned session)
 {
     unsigned ready = 0;
@@ -164,7 +163,7 @@ static void votes_change(struct redlock *r)
 static void waiter_give_back(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->entries != 0 && lock->wait_number != 0);
-    if (waiting_of(lock)->listen) lock->entries = 0;      /* It had none on the nodes. */
+    if (waiting_of(lock)->listen) lock->entries = 0;      /* It had no entries on the nodes. */
     for (unsigned k = 0; k < r->node_count; k++)
         if (has_entry(lock, k) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
     lock->owed_until = later(lock->owed_until, timeout_at(r));
@@ -182,8 +181,8 @@ static void waiter_has_woken(struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->yields_to != 0);
 }
 
-/* Doubled so often, but not beyond the life of what is renewed with each attempt: the entries among the waiters, and the hint that
- * a writer waits. */
+/* The pause is doubled so often, but not beyond the life of the entries among the waiters and of the hint that a writer waits,
+ * which each attempt renews. */
 static uint64_t longer_pause_us(const struct redlock *r, uint64_t pause_us, unsigned doublings)
 {
     REDLOCK_ASSERT(doublings <= PATIENCE_MAX);
@@ -203,14 +202,15 @@ static uint64_t waiter_lengthen(const struct redlock *r, struct redlock_lock *lo
     return longer_us;
 }
 
-/* Stays silent for one round, so that the woken client can take the lock, from nodes and on a machine that have nothing else to
- * do then. */
+/* Stays silent for one round, so that the woken client can take the lock while the nodes and the machine have nothing else to
+ * do. */
 static bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->phase == PHASE_IDLE);
     if (lock->yields_to != names_hash(lock)) lock->refusals = 0;
     if (lock->yields_to != names_hash(lock) || lock->wait_until == 0 || lock->kind->keeps_place) return false;
-    if (!begin_listening(r, lock)) return false;     /* Subscriptions that are closed, since it has never waited, open meanwhile. */
+    if (!begin_listening(r, lock)) return false;     /* Subscriptions that are closed because it has never waited open
+                                                      * meanwhile. */
     lock->is_yielding = true;
     lock->attempt_status = REDLOCK_TAKEN;
     lock->retry_at = sooner(r->now_us + retry_round_us(lock), lock->wait_until);
@@ -245,7 +245,7 @@ static bool waiter_tick(struct redlock *r, struct redlock_lock *lock)
     return begins;
 }
 
-/* Did node k refuse the last attempt since somebody had the resource? If not, it is no news that nobody has: the next attempt
+/* True if node k refused the last attempt because somebody had the resource. If not, a free resource is no news. The next attempt
  * would fail for the same reason (no vote, an error, the ticket), and, begun at once, so would the one after that. */
 static bool was_taken(const struct redlock *r, const struct redlock_lock *lock, const struct answer *a)
 {
@@ -254,7 +254,7 @@ static bool was_taken(const struct redlock *r, const struct redlock_lock *lock, 
            (!kind_row(r, lock, KIND_ACQUIRE)->read_refusal || (lock->taken & bit_of(a->k)));
 }
 
-/* Node k says that it is the lock's turn. */
+/* Node k reports that it is the lock's turn. */
 static void be_woken(struct redlock_lock *lock, unsigned k, uint8_t slot)
 {
     REDLOCK_ASSERT(is_called(lock));
@@ -263,8 +263,8 @@ static void be_woken(struct redlock_lock *lock, unsigned k, uint8_t slot)
     REDLOCK_ASSERT(lock->permit.slot <= lock->permit.count);
 }
 
-/* An entry that was taken when the resource was free already: the release came before it. One that is to be taken anew is asked for
- * without the script first. */
+/* The entry was taken when the resource was free already, since the release came before it. An entry that is to be taken anew is
+ * first asked for without the script. */
 static void waiter_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
@@ -293,7 +293,8 @@ static void waiter_stands(struct redlock *r, unsigned session)
     }
 }
 
-/* Its entry is gone, but another one may be there, of another of its resources or taken since: all of them will be given back. */
+/* Its entry is gone, but another one may be there, for another of its resources or taken since. All of them will be given
+ * back. */
 static void hear_turn(struct redlock *r, unsigned k, uint32_t wait_number, uint8_t slot)
 {
     struct redlock_lock *lock = number_find(r->listening, wait_number);
@@ -307,7 +308,7 @@ static void hear_turn(struct redlock *r, unsigned k, uint32_t wait_number, uint8
     REDLOCK_ASSERT(lock->woken & bit_of(k));
 }
 
-/* S16: a subscription hears of entries whose turn has come, on its own channel, what a kind listens to, and nothing else. */
+/* S16: a subscription hears entries whose turn it is, on its own channel, messages of a kind's channel, and nothing else. */
 static void waiter_heard(struct redlock *r, unsigned k, const struct wire_reply *reply)
 {
     size_t before = wire_before_wake_up(reply);
@@ -316,7 +317,7 @@ static void waiter_heard(struct redlock *r, unsigned k, const struct wire_reply 
     uint8_t slot;
 
     REDLOCK_ASSERT(k < r->node_count && r->nodes[r->node_count + k].is_subscription);
-    REDLOCK_ASSERT(has_name(r));        /* Its channel is called so. */
+    REDLOCK_ASSERT(has_name(r));        /* The name of its channel. */
     message.text += before;
     message.text_size -= before;
     if (before > 0 && wire_read_wake_up(&message, &wait_number, &slot)) hear_turn(r, k, wait_number, slot);

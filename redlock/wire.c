@@ -38,7 +38,7 @@ bool wire_token_read(const char *text, size_t size, uint8_t token[REDLOCK_TOKEN_
     return true;
 }
 
-/* The only resource, or the first of several: what commands with one key are about. */
+/* The only resource, or the first of several, for commands with one key. */
 void wire_put_resource(struct resp_writer *w, const struct wire_subject *s)
 {
     resp_bytes(w, s->names[0].bytes, s->names[0].size);
@@ -67,7 +67,7 @@ void wire_put_value(struct resp_writer *w, const struct wire_subject *s)
     put_value_of(w, s->token, s->holder);
 }
 
-/* S6: a release names what was put there. */
+/* S6: a release names the value that was put there. */
 void wire_put_placed(struct resp_writer *w, const struct wire_subject *s)
 {
     put_value_of(w, s->placed, s->holder);
@@ -75,7 +75,7 @@ void wire_put_placed(struct resp_writer *w, const struct wire_subject *s)
 
 enum { NAME_TEXT = 2 * REDLOCK_NAME_SIZE };
 
-/* A lock's entry among the waiters: see wire.h. It ends where text ends; returns where it begins. */
+/* A lock's entry among the waiters (see wire.h). It ends where text ends. Returns where it begins. */
 size_t wire_write_entry(char text[WIRE_ENTRY_ROOM], const uint8_t engine[REDLOCK_NAME_SIZE], uint32_t number)
 {
     size_t at = NAME_TEXT + 1 + resp_decimal(text + NAME_TEXT + 1, number);
@@ -96,15 +96,15 @@ static void wire_put_entry(struct resp_writer *w, const struct wire_subject *s)
 
 enum {
     SHA1_TEXT = 40,     /* Hex digits. */
-    BEFORE_REST = sizeof "*11\r\n$7\r\nEVALSHA\r\n$40\r\n\r\n" - 1 + SHA1_TEXT,     /* Of a command by EVALSHA, and */
+    BEFORE_REST = sizeof "*11\r\n$7\r\nEVALSHA\r\n$40\r\n\r\n" - 1 + SHA1_TEXT,     /* Bytes of a command by EVALSHA, and */
     AROUND_TEXT = sizeof "$1234\r\n\r\n" - 1      /* what is around the text of a script in one by EVAL. */
 };
 REDLOCK_STATIC_ASSERT(WIRE_LONGEST_MAX - BEFORE_REST + AROUND_TEXT <= WIRE_COMMAND_MAX,
                       "behind a text for which wire_put_script_text() finds room there is room for the rest of any command");
 
-/* A script goes out in one write with what is around it where the buffer has room for it and for the rest of any command; else it
- * is sent from where it lies. A command that found no room for its rest would wait for the buffer to empty, perhaps for ever: it
- * may be empty, and its size be just that. */
+/* A script is sent in one write with the bytes around it if the buffer has room for it and for the rest of any command. Otherwise
+ * it is sent from its own place. A command that found no room for its rest would wait for the buffer to empty, perhaps for ever,
+ * since the buffer may be empty, and be no larger. */
 void wire_put_script_text(struct resp_writer *w, const char *text)
 {
     size_t room = w->size - w->used;
@@ -233,7 +233,7 @@ static enum wire_answer read_ok(const struct wire_reply *reply)
     return reply->type == RESP_SIMPLE && is_ok ? WIRE_GRANTED : WIRE_WRONG;
 }
 
-/* A refusal that tells of no ticket is one as well: somebody uses the counter's key for what is his. */
+/* A refusal that reports no ticket is one as well, since somebody else may use the counter's key. */
 static bool is_refusal(const struct redlock_asked *asked, const struct wire_reply *reply)
 {
     return reply->type == (asked->form != WIRE_PLAIN ? RESP_BULK : RESP_NULL_BULK);
@@ -264,7 +264,7 @@ enum wire_answer wire_read(const struct redlock_asked *asked, const struct wire_
     case WIRE_RESTORE:      if (is_refusal(asked, reply)) return WIRE_REFUSED; break;
     default:                break;
     }
-    /* S3: only +OK is a grant, or, of a script that tells numbers (of a permit: which slot), one of those. */
+    /* S3: only +OK is a grant, or one of the numbers of a script that answers with numbers (a permit's slot, for instance). */
     return asked->lowest == asked->highest ? read_ok(reply) : read_script(asked, reply);
 }
 
@@ -280,7 +280,7 @@ enum wire_answer wire_read_any(const struct redlock_asked *asked, const struct w
     }
 }
 
-/* Decimal digits, and nothing else, of a number up to max < 2^60. */
+/* Reads decimal digits, and nothing else, of a number up to max < 2^60. */
 bool wire_read_decimal(const char *text, size_t size, uint64_t max, uint64_t *number)
 {
     uint64_t sum = 0;
@@ -316,7 +316,7 @@ bool wire_read_refusal(const struct wire_reply *reply, uint64_t *counter, int64_
     return true;
 }
 
-/* "counter ms turn rank": where the first two words end. 0: there are no four. */
+/* The end of the first two words of "counter ms turn rank". 0: there are no four. */
 size_t wire_first_two_words(const struct wire_reply *reply)
 {
     size_t blanks[3] = { 0 };
@@ -381,12 +381,12 @@ void wire_read_info(const char *line, size_t size, struct redlock_identity *iden
     if (size < 7) return;
     if (key) identity->has_run_id = wire_token_read(line + key, size - key, identity->run_id);
     key = wire_begins(line, size, "uptime_in_seconds:");
-    /* S11: missing, negative or absurd is none. */
+    /* S11: a missing, negative or absurd number is none. */
     if (key && wire_read_decimal(line + key, size - key, WIRE_UPTIME_MAX, &uptime_s)) identity->uptime_s = (uint32_t)uptime_s;
-    /* S30: -1 is none. The last two digits tell one failover from the next; odd, so that it is never 0. */
+    /* S30: -1 is none. The last two digits tell one failover from the next. The result is odd, so that it is never 0. */
     key = wire_begins(line, size, "second_repl_offset:");
     if (key && line[size - 2] != '-') identity->history = (uint8_t)(line[size - 2] * 20 + line[size - 1] * 2 + 1);
-    /* redis_mode, and server_mode or valkey_mode, as Valkey calls it. */
+    /* redis_mode, and server_mode or valkey_mode, Valkey's names for it. */
     at = line[5] == '_' ? 5 : 6;
     key = wire_begins(line + at, size - at, "_mode:");
     if (!key) return;
@@ -401,9 +401,10 @@ void wire_read_role(const struct wire_reply *reply, struct redlock_identity *ide
     else identity->trouble = REDLOCK_TROUBLE_REPLICA;
 }
 
-/* What errors begin with, in Redis' own words: the first is a code since 2.6, but for ERR; then as much as tells them apart. */
+/* The beginnings of errors, in Redis' own words. The first word is a code since 2.6, except ERR, and then follows as much as
+ * tells them apart. */
 static const struct {
-    char begins[15];        /* An array, not a pointer: nothing to relocate, so it stays in read-only memory. */
+    char begins[15];        /* An array, not a pointer, so that there is nothing to relocate and it stays in read-only memory. */
     uint8_t trouble;
 } troubles[] = {
     { "NOAUTH ", REDLOCK_TROUBLE_NOAUTH },
@@ -437,7 +438,7 @@ enum redlock_trouble wire_trouble(const char *text, size_t size)
     return REDLOCK_TROUBLE_OTHER_ERROR;
 }
 
-/* What ends a session comes first; each a text and its NUL. Much smaller than rows of the same length. */
+/* Errors that end a session are first. Each is a text and its NUL, much smaller than rows of the same length. */
 enum redlock_trouble wire_class(const char *text, size_t size)
 {
     static const char begins[] = "NOAUTH \0LOADING \0READONLY \0MOVED \0ASK \0CLUSTERDOWN \0MASTERDOWN \0ERR max number\0DENIED \0"

@@ -1,5 +1,5 @@
--- S21: admit(key, readers, until_ms) makes the token a reader until that time. The key lives as long as its longest reader:
--- otherwise a reader would cut off others.
+-- S21: admit(key, readers, until_ms) makes the token a reader until that time. The key lives as long as its longest reader.
+-- Otherwise a reader would cut off others.
 --
 -- A write that an ACL may refuse comes after a call of the same command that changes nothing. So if the script is stopped halfway,
 -- it leaves nothing without a TTL.

@@ -1,6 +1,6 @@
-/* Fair locks. A client that waits has a turn, and a node grants the key to the first of its queue alone. "resource#queue" is a
- * sorted set of members "token:entry", by their turns, "resource#lease" the same with the time at which each member's place ends,
- * in milliseconds by the node's clock.
+/* Fair locks. A client that waits has a turn, and a node grants the key only to the first of its queue. "resource#queue" is a
+ * sorted set of members "token:entry", by their turns. "resource#lease" has the same members with the time at which each place
+ * ends, in milliseconds by the node's clock.
  *     EVALSHA acquire 1 resource token ttl ticket life skew place      the poll; place: "turn round renew entry"
  *                                     +OK granted    $"counter ms turn rank" refused: the largest ticket there; how long until it
  *                                                    may be worth while to ask again, at most; the largest turn in the queue; how
@@ -9,33 +9,34 @@
  *     EVALSHA extend 1 resource token ttl                              :1, :0 as above
  *     EVALSHA release 1 resource token entry [1]                       :1, :0, :-1 as above; its place in the queue goes as well.
  *                                                                      With the 1: :2 and a waiter was woken
- *   The first poll, with turn 0, is the doorway: it is granted if the key is free and nobody is queued. Else a quorum of refusals
- * tells the turn, which is larger by one than the largest of theirs, and stays the same from then on. S25: nobody whose first poll
- * began after a waiter was queued on a quorum gets in before it, since one of the nodes that told the turn had that waiter in its
- * queue, and so has one of those that would have to grant. Turns that are equal are ordered by the tokens.
- *   A node that has granted the key to a client takes it back by that client's next poll if another is the first by then: or of
- * three clients each might have one node for ever. No grant that counts is lost by that: each round forgets those of the last. But
- * a poll may be executed late, after a later one that was granted and counted. So "resource#grant" is the round in which the key
- * was granted, and S24: a poll of an older round than that changes nothing. What extends the key, or sets it again, is of no round:
- * from then on all polls are old.
- *   A place is taken, and renewed, only by a client whose last round was answered by a quorum: one that reaches a minority would
- * hold up all others. A client that dies at the head of the queue holds them up for its lease. A poll that comes late, after the
- * release, makes a ghost: in the queue for the time of a lease, or in the key until its TTL is over.
+ *   The first poll, with turn 0, is the doorway. It is granted if the key is free and nobody is queued. Otherwise a quorum of
+ * refusals gives the turn, which is larger by one than the largest of theirs, and stays the same from then on. S25: nobody whose
+ * first poll began after a waiter was queued on a quorum gets in before it, since one of the nodes that gave the turn had that
+ * waiter in its queue, and so has one of those that would have to grant. Turns that are equal are ordered by the tokens.
+ *   A node that has granted the key to a client takes it back by that client's next poll if another is the first by then.
+ * Otherwise each of three clients might have one node for ever. No grant that counts is lost by that, since each round forgets
+ * the grants of the last. But a poll may be executed late, after a later one that was granted and counted. So "resource#grant" is
+ * the round in which the key was granted. S24: a poll of an older round than that changes nothing. A command that extends the
+ * key, or sets it again, belongs to no round, and from then on all polls are old.
+ *   A place is taken, and renewed, only by a client whose last round was answered by a quorum, since a client that reaches a
+ * minority would hold up all others. A client that dies at the head of the queue holds them up for its lease. A poll that arrives
+ * late, after the release, makes a ghost, in the queue for the time of a lease, or in the key until its TTL is over.
  *
- * The client acquires such a lock in rounds of polls, all by one token (S24), until a round is won or the lock gives up:
+ * The client acquires such a lock in rounds of polls, all with one token (S24), until a round is won or the lock gives up.
  *
  *     the doorway     Polls without a turn. If the resource is free and nobody is queued, the lock is held. Otherwise, when a
- *                     quorum has answered, the turn is one more than the largest that was told (S25): one of these nodes has seen
- *                     any client that was queued on a quorum before. Without a quorum of answers the lock lets go, as a plain one
- *                     does, and comes to the doorway anew, by another token.
+ *                     quorum has answered, the turn is one more than the largest that was reported (S25), since one of these
+ *                     nodes has seen any client that was queued on a quorum before. Without a quorum of answers the lock lets go,
+ *                     like a plain one, and returns to the doorway, with another token.
  *     the queue       The next round follows at once, and puts the lock into the nodes' queues. More follow when its turn may have
- *                     come, and often enough to keep its places there. A place is renewed only by a round that follows one which
- *                     a quorum has answered: a waiter that reaches a minority would hold up all others.
- *     the end         The lock is held when a quorum has granted it in one round; grants of other rounds do not count (S8). If it
- *                     gives up, it is released everywhere, and that takes its places out of the queues.
+ *                     come, and often enough to keep its places there. Only a round after one that a quorum has answered renews a
+ *                     place, since a waiter that reaches a minority would hold up all others.
+ *     the end         The lock is held when a quorum has granted it in one round. Grants of other rounds do not count (S8). If it
+ *                     gives up, it is released everywhere, which takes its places out of the queues.
  *
- * Between two other rounds nothing is released: a node that has granted the lock keeps it for us until another is first in its
- * queue. A refusal does not prove that nothing of ours is there, so there is a stake on each node that was polled until the end. */
+ * Between two rounds before the end nothing is released. A node that has granted the lock keeps it for us until another is first
+ * in its queue. A refusal does not prove that nothing of ours is there, so until the end there is a stake on each node that was
+ * polled. */
 #include "fair.h"
 
 #include "../holder.h"
@@ -49,8 +50,8 @@ REDLOCK_STATIC_ASSERT(WIRE_FAIR_LEASE_MS == 5000, "the poll says it in digits");
 
 enum {
     RENEW_MS = WIRE_FAIR_LEASE_MS / 3,  /* Two polls may be lost before a place is, if rounds are short. */
-    SPREAD_MS = RENEW_MS / 4,           /* Up to so much earlier, so that many do not poll together. */
-    NEAR = 1                            /* With more before it a lock does not look when somebody's time ends. */
+    SPREAD_MS = RENEW_MS / 4,           /* A poll may be this much earlier, so that many do not poll together. */
+    NEAR = 1                            /* With more waiters before it a lock does not poll when somebody's time ends. */
 };
 
 static enum redlock_status fair_check(struct redlock *r, const struct redlock_lock *lock, const struct redlock_request *request)
@@ -66,14 +67,14 @@ static enum redlock_status fair_check(struct redlock *r, const struct redlock_lo
 
 enum { PLACE_ROOM = RESP_DIGITS_MAX + 1 + RESP_DIGITS_MAX + 1 + 1 + 1 + WIRE_ENTRY_ROOM };
 
-/* A number and a blank in front of what begins there; returns where they begin. */
+/* Writes a number and a blank in front of that place, and returns where they begin. */
 static size_t write_before(char text[PLACE_ROOM], size_t at, uint32_t number)
 {
     text[--at] = ' ';
     return at - RESP_DIGITS_MAX + resp_decimal(text + at - RESP_DIGITS_MAX, number);
 }
 
-/* Of the same length in each command of one lock, whatever a wake-up has made of its number meanwhile. "": it has none. */
+/* It has the same length in each command of one lock, even if a wake-up has changed its number meanwhile. "": it has none. */
 static size_t write_place_entry(char text[WIRE_ENTRY_ROOM], const struct wire_subject *s)
 {
     return s->place->entry > 0 ? wire_write_entry(text, s->engine, s->place->entry) : WIRE_ENTRY_ROOM;
@@ -114,7 +115,7 @@ static void put_leave_and_wake(struct resp_writer *w, const struct wire_subject 
     resp_text(w, "1");
 }
 
-/* ---- What a poll says when it refuses ---- */
+/* ---- Refusals of a poll ---- */
 
 bool fair_read_place(const struct wire_reply *reply, uint32_t *turn, int32_t *rank)
 {
@@ -168,20 +169,20 @@ static bool has_answered(const struct redlock_lock *lock)
     return answers_to(&lock->round) >= quorum_of(lock->round.node_count);
 }
 
-/* Or the answers that are missing may still make a quorum? */
+/* Also true if the missing answers may still make a quorum. */
 static bool may_be_answered(const struct redlock_lock *lock)
 {
     return answers_to(&lock->round) + round_pending(&lock->round) >= quorum_of(lock->round.node_count);
 }
 
-/* What a poll leaves behind lives for a lease at least. */
+/* A poll's place lives for a lease at least. */
 static void approach(struct redlock_lock *lock)
 {
     lock->line.turn = (struct redlock_turn){ .number = 1, .is_at_doorway = true };
     if (lock->owed_ttl_ms < WIRE_FAIR_LEASE_MS) lock->owed_ttl_ms = WIRE_FAIR_LEASE_MS;
 }
 
-/* Without a turn it must not go on: what it has on a minority would be in the way of all others for as long as it waits. */
+/* Without a turn it must not go on, since its keys on a minority would be in the way of all others for as long as it waits. */
 static bool is_lost(const struct redlock_lock *lock)
 {
     return lock->line.turn.number == 0 || (lock->line.turn.is_at_doorway && !has_answered(lock));
@@ -229,7 +230,7 @@ static const struct redlock_place *fair_place(const struct redlock_lock *lock, s
 
 /* ---- Answers, and a round that is not won ---- */
 
-/* Would it hear a quorum call it? */
+/* True if it would hear a quorum call it. */
 static bool can_hear(const struct redlock *r, const struct redlock_lock *lock)
 {
     unsigned open = 0;
@@ -238,9 +239,9 @@ static bool can_hear(const struct redlock *r, const struct redlock_lock *lock)
     return r->waking && lock->wait_number != 0 && open >= quorum_of(r->node_count);
 }
 
-/* Places in the queues must be renewed. A lock that nobody will call looks by itself, the more rarely the more others are before
- * it. S14: never sooner than the last round took; and while an answer may still come by which a quorum has answered, that one is
- * waited for: without it the next round could renew nothing. */
+/* Places in the queues must be renewed. A lock that nobody will call polls by itself, more rarely if more others are before it.
+ * S14: never sooner than the last round took. While an answer that completes a quorum may still arrive, it is waited for, since
+ * without it the next round could renew nothing. */
 static uint64_t look_at(struct redlock *r, const struct redlock_lock *lock)
 {
     const struct redlock_round *round = &lock->round;
@@ -253,8 +254,8 @@ static uint64_t look_at(struct redlock *r, const struct redlock_lock *lock)
     return will_hear ? later(renew_at, earliest) : later(sooner(renew_at, earliest + pause_us), earliest);
 }
 
-/* A lock that has just learnt its turn takes its place at once, where it is in nobody's way. Those near the front look when the
- * time of the holder ends, or of a first one that has died. A node that has granted the lock need not call it. */
+/* A lock that has just learnt its turn takes its place at once, where it is in nobody's way. Locks near the front poll when the
+ * holder's time ends, or that of a first one that has died. A node that has granted the lock need not call it. */
 static void choose_time(struct redlock *r, struct redlock_lock *lock)
 {
     bool has_turn = lock->line.turn.is_at_doorway && has_answered(lock);
@@ -265,7 +266,7 @@ static void choose_time(struct redlock *r, struct redlock_lock *lock)
     lock->retry_at = sooner(lock->retry_at, lock->wait_until);
 }
 
-/* It releases all it has, and does not come again at once for the sake of its ticket. */
+/* It releases all its keys, and does not try again at once because of its ticket. */
 static bool let_go(struct redlock_lock *lock)
 {
     lock->line.turn.number = 0;
@@ -273,8 +274,8 @@ static bool let_go(struct redlock_lock *lock)
     return false;
 }
 
-/* In the queue a lock whose ticket was too small while nobody has the resource comes again at once, and only once (S14). The last
- * round comes when the time to wait ends. */
+/* A queued lock whose ticket was too small while nobody has the resource polls again at once, and only once (S14). The last round
+ * begins when the time to wait ends. */
 static bool fair_stay(struct redlock *r, struct redlock_lock *lock)
 {
     bool is_at_doorway = lock->line.turn.is_at_doorway;
@@ -288,7 +289,7 @@ static bool fair_stay(struct redlock *r, struct redlock_lock *lock)
     return true;
 }
 
-/* The turn grows with what is told at the doorway, and stays from then on. */
+/* The turn grows with the answers at the doorway, and stays from then on. */
 static void learn_place(struct redlock_turn *turn, const struct wire_reply *reply)
 {
     uint32_t largest;
@@ -299,8 +300,8 @@ static void learn_place(struct redlock_turn *turn, const struct wire_reply *repl
     if (rank > (int32_t)turn->rank) turn->rank = rank < (int32_t)UINT16_MAX ? (uint16_t)rank : UINT16_MAX;
 }
 
-/* An answer that comes when the round is lost may be the one that makes a quorum of answers. Or it is a grant: it does not count
- * (S8), but the node has the key for us. */
+/* An answer after the round was lost may complete a quorum of answers. If it is a grant, it does not count (S8), but the node has
+ * the key for us. */
 static void fair_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
@@ -313,7 +314,7 @@ static void fair_answer(struct redlock *r, const struct answer *a)
     if (lock->phase == PHASE_WAITING) choose_time(r, lock);
 }
 
-/* At the doorway it may get a number; one that has a turn is in the queues by the number that it has, or by none. */
+/* At the doorway it may get a number. A lock that has a turn is in the queues by its number, or without one. */
 static bool fair_can_be_called(const struct redlock_lock *lock)
 {
     return lock->line.turn.is_at_doorway || lock->wait_number != 0;

@@ -1,4 +1,4 @@
--- The poll of a fair lock: it takes or renews a place in the queue, and the key if it is the first there.
+-- The poll of a fair lock takes or renews a place in the queue, and the key if it is the first there.
 --
 -- KEYS  the resource
 -- ARGV  token, TTL in ms; ticket (0: none), life of its counter in ms, how far it may be ahead of the node's clock in ms;
@@ -6,7 +6,7 @@
 -- +OK; or "counter ms turn rank": the largest ticket; how long until it may be worth while to ask again; the largest turn in the
 -- queue; how many are before it, -1: it is not queued, -2: an old poll
 --
--- Beside the key: "resource#queue" and "resource#lease" have the members "token:entry", by turn and by the end of their leases;
+-- "resource#queue" and "resource#lease" beside the key have the members "token:entry", by turn and by the end of their leases.
 -- "resource#grant" is the round in which the key was granted.
 --@macro WIRE_FAIR_ACQUIRE_SCRIPT WIRE_FAIR_ACQUIRE_SHA1
 --@include tell.lua
@@ -18,7 +18,7 @@ local member = token:sub(1, 40) .. ':' .. entry
 --@include clock_ms.lua
 
 -- Leases that are over go. A lease that ends later than one can is from before the node's clock stepped back. At the head it would
--- hold up all for as long as the step was, so it goes: a client that lives takes its place again when it next renews it.
+-- hold up all for as long as the step was, so it goes. A client that lives takes its place again when it next renews it.
 for _, gone in ipairs(call('zrangebyscore', lease, '-inf', now_ms, 'limit', 0, 64)) do
     call('zrem', queue, gone)
     call('zrem', lease, gone)
@@ -47,7 +47,7 @@ if not is_mine or round + 0 >= tonumber(call('get', grant) or 9007199254740991) 
         return { err = 'AHEAD of the clock of this node: ' .. clock[1] }
     end
     -- The queue is seen to before the counter, so that a ticket which is too small does not cost the place. A set has its TTL
-    -- from a call of the same command before, which an ACL would have refused: nothing stays without one.
+    -- from a call of the same command before, which an ACL would have refused, so nothing stays without one.
     if renews == '1' then
         call('pexpire', queue, 5000)
         call('zadd', queue, turn, member)

@@ -4,7 +4,7 @@
 -- ARGV  token, entry of its place in the queue; 1 if a waiter is to be woken
 -- :1 released, :2 and a waiter was woken, :0 no key there, :-1 another's
 --
--- A place near the front goes whatever its entry was: a client that adopted the lock does not know the entry. If an ACL refuses
+-- A place near the front goes with any entry, since a client that adopted the lock does not know the entry. If an ACL refuses
 -- the commands about the queue, the release goes on. If nobody is in the queue, a waiter for a plain lock is woken.
 --@macro WIRE_FAIR_RELEASE_SCRIPT WIRE_FAIR_RELEASE_SHA1
 --@include tell.lua

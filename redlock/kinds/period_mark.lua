@@ -5,8 +5,8 @@
 -- :1 taken, or would be; :0 our lock is not there; or another's mark of this period, or the mark of a later one
 --
 -- A mark is taken from the holder alone. Otherwise all hosts that begin in the same second would burn the period on minorities.
--- Another's mark is reported even if our lock is not there. A mark lives no shorter than the one it replaces: a mark of a minute
--- would otherwise make the node forget that the day is marked, too.
+-- Another's mark is reported even if our lock is not there. A mark lives no shorter than the one it replaces. Otherwise a mark of
+-- a minute would make the node forget that the day is marked, too.
 --@macro WIRE_MARK_SCRIPT
 local token, mark, life_ms, skew_ms = unpack(ARGV)
 local call, name, form = redis.call, KEYS[1] .. '#done', '^(%d+) (%x+) (%d+)'

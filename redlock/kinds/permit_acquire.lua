@@ -1,4 +1,4 @@
--- Acquires one of several permits (S20): the first slot that is free and whose counter is smaller than the ticket.
+-- Acquires one of several permits (S20), the first slot that is free and whose counter is smaller than the ticket.
 --
 -- KEYS  the resource; its slots are "resource:1" and so on
 -- ARGV  token, TTL in ms; ticket (0: none), life of its counter in ms, how far it may be ahead of the node's clock in ms;

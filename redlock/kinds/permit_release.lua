@@ -4,8 +4,8 @@
 -- ARGV  token, entry among the waiters that the caller gives back ('': none), how many permits there are, the slot that was held
 -- :1 released, :2 and a waiter was woken, :0 nothing there
 --
--- S4: our token may be on any of the slots. A waiter is woken by the slot that was held alone: a slot that was granted beside it
--- is none that a quorum has. A slot that is no string is another's.
+-- S4: our token may be on any of the slots. Only the slot that was held wakes a waiter, since no quorum has a slot that was
+-- granted beside it. A slot that is no string is another's.
 --@macro WIRE_PERMIT_RELEASE_SCRIPT WIRE_PERMIT_RELEASE_SHA1
 local token, entry, count, held = unpack(ARGV)
 local call, base, result, woken, trouble = redis.pcall, KEYS[1] .. ':', 0, 0

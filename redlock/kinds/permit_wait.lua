@@ -1,4 +1,4 @@
--- Puts an entry among the waiters for a permit: one entry for all slots.
+-- Puts an entry among the waiters for a permit, one entry for all slots.
 --
 -- KEYS  the resource; its slots are "resource:1" and so on
 -- ARGV  entry, when it arrived, its life in ms, how many permits there are

@@ -1,15 +1,15 @@
-/* One of several permits (S20). Of a resource with k permits, "resource:1" to "resource:k" are slots, each a plain lock, so that
- * at most k have one, and whoever locks "resource:3" otherwise takes a permit. A node grants the first slot that is free, in an
- * order that the token makes, so that it is the same on all nodes. With the grant its entry among the waiters goes, if it has
- * one, or while it holds a release of another's would wake it in vain. A client with a quorum of one slot holds that. Nodes that
- * have granted it another give that up, and get the one that is held, by a restore at once: or they would take for free what is
- * held. Never by a release: S27, by a token that is held none is sent, for one that is executed late would delete the slot that
- * an extension has set again meanwhile. What comes too late for a restore waits for the next extension, or for the end of the
- * lock. To count on each node how many have one would be unsound: three clients, each with another two of three nodes, are three
- * holders where each node has seen two. Those who wait have one entry for all slots, in "resource:#waiters", so that clients
- * that know of no permits never hear of slots; a release tells "number@slot".
+/* One of several permits (S20). The slots of a resource with k permits are "resource:1" to "resource:k", each a plain lock, so
+ * that at most k clients have one, and a client that locks "resource:3" in another way takes a permit. A node grants the first
+ * slot that is free, in an order that the token makes, so that it is the same on all nodes. The grant removes the client's entry
+ * among the waiters, if it has one. Otherwise another's release would wake it in vain while it holds. A client with a quorum of
+ * one slot holds that. Nodes that have granted it another slot give that up, and get the held one, by a restore at once.
+ * Otherwise they would take the held slot for free. They are never sent a release. S27: no release is sent with a token that is
+ * held, since one that is executed late would delete the slot that an extension has set again meanwhile. An answer too late for a
+ * restore waits for the next extension, or for the end of the lock. Counting the permits on each node would be unsound. Three
+ * clients, each with another two of three nodes, are three holders where each node has seen two. Waiters have one entry for all
+ * slots, in "resource:#waiters", so that clients that know of no permits never hear of slots. A release publishes "number@slot".
  *
- * What the nodes are sent, with answers as to a plain lock (see wire.h); slot 0 is any:
+ * The commands have the answers of a plain lock (see wire.h). Slot 0 is any:
  *     EVALSHA acquire 1 resource token ttl ticket life skew permits slot entry
  *                                     :slot granted  $"counter ms" refused: the largest ticket of those that are free, and
  *                                                    how long until one is; -AHEAD
@@ -23,9 +23,9 @@
 #include "../restore.h"
 #include "../retry.h"
 
-enum { SPLIT_ROUNDS = 3 };      /* Between two attempts of which the first was lost by chance: rounds at most (S14). */
+enum { SPLIT_ROUNDS = 3 };      /* Longest pause after an attempt that was lost by chance, in rounds (S14). */
 
-/* What is owed on the keys of slots names how many there are. */
+/* A debt on the keys of slots names the number of slots. */
 static enum redlock_status permits_check(struct redlock *r, const struct redlock_lock *lock, const struct redlock_request *request)
 {
     bool is_right = request->permits >= 1 && request->permits <= REDLOCK_PERMITS_MAX && !request->set;
@@ -72,7 +72,7 @@ static void put_permit_wake(struct resp_writer *w, const struct wire_subject *s)
     put_permit(w, s->permit);
 }
 
-/* No slot is that whose end wakes. */
+/* No slot's end wakes. */
 static void put_permit_release(struct resp_writer *w, const struct wire_subject *s)
 {
     wire_put_placed(w, s);
@@ -115,7 +115,7 @@ static const struct wire_row permit_wait = {
 
 /* ---- Answers ---- */
 
-/* The nodes that have granted a slot in the round, and the same one as node k. */
+/* The nodes that have granted the same slot in the round as node k. */
 static uint16_t slot_mates(const struct redlock_lock *lock, uint16_t grants, unsigned k)
 {
     uint16_t mates = 0;
@@ -125,7 +125,7 @@ static uint16_t slot_mates(const struct redlock_lock *lock, uint16_t grants, uns
     return mates;
 }
 
-/* Nodes that have granted a slot, whichever: a refusal proves that nothing of ours is there. */
+/* The nodes that have granted any slot. A refusal proves that nothing of ours is there. */
 static uint16_t all_grants(const struct redlock_lock *lock)
 {
     uint16_t grants = lock->round.granted;
@@ -135,8 +135,8 @@ static uint16_t all_grants(const struct redlock_lock *lock)
     return grants;
 }
 
-/* S20: the slot that most have granted is the one that the round is about, as if the others had refused: so it is lost as soon as
- * no slot can have a quorum. */
+/* S20: the round is about the slot that most nodes have granted, as if the others had refused. So it is lost as soon as no slot
+ * can have a quorum. */
 static void count_votes(struct redlock_lock *lock)
 {
     struct redlock_round *round = &lock->round;
@@ -150,17 +150,17 @@ static void count_votes(struct redlock_lock *lock)
     round->granted = best;
 }
 
-/* What node k has granted of another slot is given up, and that of the lock set there, if it is free: by one command. Else the node
- * would take a slot for free that is held, and give it to others, none of whom can have a quorum of it. Past the deadline it stays
- * until the next extension, which moves it, or the lock's end: a release now would be by the token that is held, and executed late
- * it would delete what that extension has set (S27). */
+/* One command gives up another slot that node k has granted, and sets the lock's own slot there, if it is free. Otherwise the
+ * node would take the held slot for free, and give it to others, none of whom can have a quorum of it. Past the deadline it stays
+ * until the next extension, which moves it, or until the lock's end. A release now would have the token that is held, and if
+ * executed late it would delete the slot that the extension has set (S27). */
 static void move_grant(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     if (!lock_is_past_deadline(r, lock)) stake_want(r, lock, k, WIRE_RESTORE);
 }
 
-/* From now on the lock is about this slot, and gives up whatever else it was granted. Was it in line, but not woken? Then it took
- * what another is woken for, perhaps, and shall be as patient the next time as one whose turn it was. */
+/* From now on the lock is about this slot, and gives up every other slot that it was granted. If it was in line, but not woken,
+ * it may have taken a slot for which another was woken, and must be as patient the next time as one whose turn it was. */
 static void take_slot(struct redlock *r, struct redlock_lock *lock, uint8_t slot)
 {
     uint16_t others = (uint16_t)(all_grants(lock) & ~lock->round.granted);
@@ -172,7 +172,7 @@ static void take_slot(struct redlock *r, struct redlock_lock *lock, uint8_t slot
         if (others & bit_of(j)) move_grant(r, lock, j);
 }
 
-/* S3: a slot that there is not is none; our token may be on any of those that there are. */
+/* S3: a slot that does not exist is no grant. Our token may be on any of the existing slots. */
 static void count_grant(struct redlock *r, struct redlock_lock *lock, unsigned k, uint8_t slot)
 {
     lock->use.slots[k] = slot;
@@ -187,7 +187,7 @@ static void count_grant(struct redlock *r, struct redlock_lock *lock, unsigned k
     take_slot(r, lock, slot);
 }
 
-/* Is the node still to answer an extension? Since it has not the right slot, its refusal brings a restore. */
+/* True if the node still has to answer an extension. It has not the right slot, so its refusal causes a restore. */
 static bool will_refuse_extension(const struct redlock *r, const struct redlock_lock *lock, unsigned k)
 {
     bool is_asked = lock->round.command == WIRE_EXTEND && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING;
@@ -195,8 +195,8 @@ static bool will_refuse_extension(const struct redlock *r, const struct redlock_
     return is_asked && !lock_is_past_deadline(r, lock);
 }
 
-/* A node that answers when the lock is held already has granted the slot, or another: that is given up, by one restore: of two
- * that are on their way a release would remove one. */
+/* A node that answers when the lock is held already has granted the slot, or another, which one restore gives up. If two were on
+ * their way, a release would remove one. */
 static void permits_count(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
@@ -212,7 +212,7 @@ static void permits_count(struct redlock *r, const struct answer *a)
     }
 }
 
-/* A node that refused because of something else than what others hold had granted another slot. */
+/* A node that refused for another reason than the holders had granted another slot. */
 static bool permits_is_split(const struct redlock_lock *lock)
 {
     uint16_t free_nodes = (uint16_t)((lock->round.granted | lock->round.refused) & ~lock->taken);
@@ -220,8 +220,8 @@ static bool permits_is_split(const struct redlock_lock *lock)
     return round_count(free_nodes) >= quorum_of(lock->round.node_count);
 }
 
-/* Where many wait, some slots are on their way from one to another: so of several that were granted most is free, and the others
- * are somebody's who was woken for them. It is asked for alone. */
+/* If many wait, some slots are on their way from one client to another. Only the slot that most nodes granted is likely free, and
+ * the others were promised to woken clients. So only that slot is asked for. */
 static uint8_t slot_of_most(const struct redlock *r, const struct redlock_lock *lock)
 {
     uint8_t slot = 0;
@@ -242,8 +242,8 @@ static uint64_t permits_shorten(struct redlock *r, struct redlock_lock *lock, ui
 
 /* ---- To wait ---- */
 
-/* The slot that most nodes name is asked for alone. For where two releases came in another order, two clients are told of both
- * slots, and each must take another. */
+/* Only the slot that most nodes name is asked for. If two releases arrived in another order, two clients hear of both slots, and
+ * each must take another. */
 static void permits_called(struct redlock_lock *lock, uint8_t slot)
 {
     struct redlock_permit *permit = &lock->permit;

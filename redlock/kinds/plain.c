@@ -4,7 +4,7 @@
 
 REDLOCK_STATIC_ASSERT(WIRE_WAITERS_LIFE_MS == 60000, "the wait script says it in digits");
 
-/* Texts are arrays, not literals: those of all functions are in one section, which a linker keeps whole. */
+/* Texts are arrays, not literals, since the literals of all functions are in one section, which a linker keeps whole. */
 
 static void put_set(struct resp_writer *w, const struct wire_subject *s)
 {
@@ -38,7 +38,7 @@ const struct redlock_kind *plain_scripted(void)
     return &kind;
 }
 
-/* ---- What an engine has in common with its nodes ---- */
+/* ---- Scripts that an engine shares with its nodes ---- */
 
 static const struct wire_row *loaded_by(enum wire_command command, const struct redlock_scripts *scripts)
 {
@@ -125,14 +125,14 @@ const struct redlock_scripts *plain_scripts_for_one_loaded(void)
     return &scripts;
 }
 
-/* Everybody who waits says in which role, and a writer then lets later readers come behind it. */
+/* Every waiter gives its role, so that later readers are placed after a writer. */
 static void put_plain_wait(struct resp_writer *w, const struct wire_subject *s)
 {
     wire_put_wait(w, s);
     wire_put_modes(w, s);
 }
 
-/* What a writer that waited has said of itself goes with its entry, so that one is given back by the script of shared locks. */
+/* A waiting writer's hint goes with its entry, so the script of shared locks gives the entry back. */
 const struct redlock_scripts *plain_scripts_for_all(void)
 {
     static const char wait_text[] = WIRE_WAIT_SCRIPT, wait_sha1[] = WIRE_WAIT_SHA1;

@@ -1,4 +1,4 @@
--- Extends one resource: the extension that firmware needs.
+-- Extends one resource. Firmware needs only this extension.
 --
 -- KEYS  the resource
 -- ARGV  token, TTL in ms

@@ -5,7 +5,7 @@
 -- :1 released, :2 and a waiter was woken, :0 no key there, :-1 another's
 --
 -- Only the keys that are ours go (S7), and only then is a waiter woken. The flag "resource#waiters#waiters" is there while clients
--- wait. If it does not go with the key, nobody waits, and the script looks no further: most releases cost no more than that.
+-- wait. If it does not go with the key, nobody waits, and the script looks no further. Most releases cost no more than that.
 -- If an ACL refuses the commands about waiters, the release goes on. It reports what an ACL refuses about the key itself, and a
 -- key of another type, after it has seen to all keys.
 --@macro WIRE_RELEASE_SCRIPT WIRE_RELEASE_SHA1

@@ -1,4 +1,4 @@
--- Releases one resource and wakes nobody: the release that firmware needs.
+-- Releases one resource and wakes nobody. Firmware needs only this release.
 --
 -- KEYS  the resource
 -- ARGV  token

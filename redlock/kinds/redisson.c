@@ -1,18 +1,18 @@
-/* Locks of Redisson's kind (S26). The resource's key is a hash with one field, "uuid:number" of the attempt's token, whose count is
- * 1; a Java holder's has its own UUID, the number of its thread and how often that has entered. Whatever key is there refuses.
+/* Locks of Redisson's kind (S26). The resource's key is a hash with one field, "uuid:number" of the attempt's token, whose count
+ * is 1. A Java holder's field has its own UUID and the number of its thread, and the count of its entries. Any key there refuses.
  *     EVALSHA acquire 1 resource field ttl            +OK granted  $"0 ms" refused: how long until it is free
  *     EVALSHA extend 1 resource field ttl             :1 granted   :0 refused, not ours
  *     EVALSHA release 1 resource field                :1 granted, :2 and somebody listened   :0 no key there   :-1 another's
- * The release tells "0" to the channel "redisson_lock__channel:{resource}" (if the resource has a brace itself, without those), on
- * which Java threads wait and we do; and to that of the first in a fair lock's queue. On several nodes it would be unsound: for a
- * lock over several nodes Java looks at no clock, and it keeps no guard behind a restart. */
+ * The release publishes "0" on the channel "redisson_lock__channel:{resource}" (without these braces if the resource has one
+ * itself), on which Java threads and we wait, and on the channel of the first in a fair lock's queue. On several nodes it would
+ * be unsound, since for a lock over several nodes Java looks at no clock, and it has no delayed restart. */
 #include "redisson.h"
 
 #include "../events.h"
 #include "../holder.h"
 #include "../retry.h"
 
-enum { DISTANCE_US = 125 };     /* Between attempts that messages hasten; doubled by each one that was in vain. */
+enum { DISTANCE_US = 125 };     /* Pause between attempts that messages hasten, doubled by each one that was in vain. */
 
 /* ---- Commands ---- */
 
@@ -29,7 +29,7 @@ static bool has_brace(const struct redlock_name *name)
     return i < name->size;
 }
 
-/* As Redisson calls it; returns its size. */
+/* Writes Redisson's name for it, and returns its size. */
 static size_t channel_of(const struct redlock_name *name, char text[CHANNEL_MAX])
 {
     size_t size = sizeof channel_prefix - 1;
@@ -54,7 +54,7 @@ bool redisson_put_subscription(struct resp_writer *w, bool begins, const struct 
     return resp_end(w);
 }
 
-/* In the order of enum redisson_heard. */
+/* The order is that of enum redisson_heard. */
 static const char heard_words[][sizeof "unsubscribe"] = { "", "message", "subscribe", "unsubscribe" };
 
 enum redisson_heard redisson_read_heard(const struct wire_reply *reply)
@@ -77,7 +77,7 @@ bool redisson_is_heard_of(const struct wire_reply *reply, enum redisson_heard he
     return are_same_bytes(reply->text + before, channel, told < size ? told : size);
 }
 
-/* S6: of the attempt's token, whose first 16 bytes are the UUID and the last 4 the number. */
+/* S6: it has the attempt's token, whose first 16 bytes are the UUID and the last 4 the number. */
 size_t redisson_field(const uint8_t token[REDLOCK_TOKEN_SIZE], char text[REDISSON_FIELD])
 {
     enum { UUID_BYTES = 16 };
@@ -135,13 +135,13 @@ static const struct wire_row redisson_wait = { .put = wire_put_pttl };
 
 /* ---- Waiting ---- */
 
-/* A lock that waits subscribes to Redisson's channel of its name each time that it begins to wait, and ends that when its pause is
- * over, unless another of that name waits. The answer to SUBSCRIBE is heard like a message, and for each a lock asks how long the
- * key has left: what was released before is gone, and what is released behind it will be heard. */
+/* A lock that waits subscribes to Redisson's channel of its name each time that it begins to wait, and unsubscribes when its
+ * pause is over, unless another of that name waits. The answer to SUBSCRIBE is heard like a message, and after each a lock asks
+ * how long the key has left. A key that was released before is gone, and a later release will be heard. */
 enum listening { LISTENS_NOT, LISTENS_LATER, LISTENS, HAS_ASKED };
 
-/* What has been sent makes room: redlock_output(), which would make it, is called for a subscription in its handshake only.
- * False: there is no room now, or no connection. */
+/* Makes room by dropping the bytes that have been sent, since redlock_output(), which would do it, is called for a subscription
+ * only in its handshake. False: there is no room now, or no connection. */
 static bool put_listening(struct redlock *r, const struct redlock_lock *lock, unsigned k, bool begins)
 {
     struct redlock_node *session = &r->nodes[r->node_count + k];
@@ -159,7 +159,7 @@ static bool put_listening(struct redlock *r, const struct redlock_lock *lock, un
     return fits;
 }
 
-/* Those that found no room, in the order in which they came. Something is in the buffer then, whose answer says that there is. */
+/* Locks that found no room, in order. The buffer then has bytes whose answer shows that there is room again. */
 static void listen_now(struct redlock *r, unsigned k)
 {
     for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
@@ -175,7 +175,7 @@ static void redisson_listen(struct redlock *r, struct redlock_lock *lock, unsign
     listen_now(r, k);
 }
 
-/* By another lock of that name, which listens as well? */
+/* True if another lock of that name listens as well. */
 static bool is_waited_for(const struct redlock *r, const struct redlock_lock *lock)
 {
     for (const struct redlock_lock *other = r->waiting.first; other; other = other->links[SLOT_DONE].next) {
@@ -186,7 +186,7 @@ static bool is_waited_for(const struct redlock *r, const struct redlock_lock *lo
     return false;
 }
 
-/* An UNSUBSCRIBE that finds no room is left out: what the channel says is for nobody then. */
+/* An UNSUBSCRIBE that finds no room is left out, and the channel's messages are then for nobody. */
 static void redisson_leave(struct redlock *r, struct redlock_lock *lock)
 {
     lock->listening = LISTENS_NOT;
@@ -199,15 +199,15 @@ static bool is_told(const struct redlock_lock *lock, const struct wire_reply *re
     return lock->kind == &redlock_redisson && lock->wait_number != 0 && redisson_is_heard_of(reply, heard, &lock->name);
 }
 
-/* One lock asks for each answer to SUBSCRIBE: the first that has not asked yet. With none, another asks once more, in case the
- * answer before was to an older SUBSCRIBE, which was taken back. */
+/* The first lock that has not asked yet asks after each answer to SUBSCRIBE. If there is none, another asks once more, in case
+ * the answer before was to an older SUBSCRIBE, which was taken back. */
 static void ask_how_long(struct redlock *r, unsigned k, const struct wire_reply *reply)
 {
     struct redlock_lock *asks = NULL;
 
     for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
         if (!is_told(lock, reply, REDISSON_HEARD_SUBSCRIBED) || lock->listening < LISTENS) continue;
-        REDLOCK_ASSERT(lock->stakes[k].state == STAKE_NONE);    /* Or it would not have begun to listen. */
+        REDLOCK_ASSERT(lock->stakes[k].state == STAKE_NONE);    /* Otherwise it would not have begun to listen. */
         if (lock->stakes[k].want != WIRE_NONE) continue;
         if (!asks || lock->listening < asks->listening) asks = lock;
     }
@@ -216,15 +216,15 @@ static void ask_how_long(struct redlock *r, unsigned k, const struct wire_reply 
     stake_want(r, asks, k, WIRE_WAIT);
 }
 
-/* S14: anybody may publish, as often as he likes. The more attempts were in vain, the longer they keep their distance. What waits
- * behind a release of its own has made none. */
+/* S14: anybody may publish at any rate. Each attempt in vain makes the pause between attempts longer. A lock that waits after its
+ * own release has made no attempt. */
 static uint64_t next_attempt_at(const struct redlock_lock *lock)
 {
     return lock->round.command == WIRE_ACQUIRE ? lock->round.started_at + ((uint64_t)DISTANCE_US << lock->refusals) : 0;
 }
 
-/* All that listen hear that the key is free: of one engine one tries at once, as one thread of each Java program does, and the
- * others behind a pause, in case that one is no longer there. Until they have tried it is no news to hear that again. */
+/* All listeners hear that the key is free. One lock of each engine tries at once, like one thread of each Java program, and the
+ * others after a pause, in case that one is no longer there. Until they have tried, the same message is no news to them. */
 static void be_told(struct redlock *r, struct redlock_lock *lock, unsigned k, bool is_first)
 {
     bool is_known = is_first ? lock_is_woken(r, lock) : lock->stakes[k].holder_ms == 0;
@@ -252,7 +252,7 @@ static void tell_all(struct redlock *r, unsigned k, const struct wire_reply *rep
     }
 }
 
-/* An error is that of an ACL which hides the channel: the lock polls. */
+/* The error means that an ACL hides the channel, so the lock polls. */
 static bool redisson_hear(struct redlock *r, unsigned k, const struct wire_reply *reply)
 {
     enum redisson_heard heard = redisson_read_heard(reply);
@@ -263,8 +263,9 @@ static bool redisson_hear(struct redlock *r, unsigned k, const struct wire_reply
     return heard != REDISSON_HEARD_NOTHING || reply->type == RESP_ERROR;
 }
 
-/* S26: of one node. Over several, a Java holder looks at no clock while it takes them one after the other, and ignores what becomes
- * of its extensions, so that a quorum of such locks is no promise. A ticket would be no other program's: Java counts its own. */
+/* S26: it has one node. Over several, a Java holder looks at no clock while it takes them one after the other, and ignores the
+ * results of its extensions, so that a quorum of such locks is no promise. No other program would know a ticket, since Java
+ * counts its own. */
 static enum redlock_status redisson_check(struct redlock *r, const struct redlock_lock *lock, const struct redlock_request *request)
 {
     bool is_wrong = r->node_count > 1 || request->ticket || request->permits > 0 || request->set;
@@ -285,7 +286,8 @@ static const struct wire_row *const redisson_rows[KIND_ROWS] = {
     [KIND_WAIT] = &redisson_wait
 };
 
-/* A restore is what a node gets that has lost what a quorum holds, so the only node gets none; it would be a grant like another. */
+/* A restore is for a node that has lost a key that a quorum holds, so the only node gets none. It would be a grant like
+ * another. */
 const struct redlock_kind redlock_redisson = {
     .rows = redisson_rows,
     .has_own_keys = true, .hides_token = true,

@@ -1,4 +1,4 @@
--- Acquires a lock of Redisson's kind (S26): a hash with one field, "uuid:number", whose count is 1.
+-- Acquires a lock of Redisson's kind (S26), which is a hash with one field, "uuid:number", whose count is 1.
 --
 -- KEYS  the resource
 -- ARGV  field, TTL in ms

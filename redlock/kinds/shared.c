@@ -1,8 +1,8 @@
-/* Shared locks (S21: a reader is never beside a writer). The resource's key has the text "~shared", which is no token, so that
- * everybody else's SET NX is refused by it. Beside it "resource#readers" is a sorted set of the readers' tokens, each with the time
- * at which it ends, in milliseconds by the node's clock: a reader's whole claim is that the key stays until then, and a writer's
- * SET is refused as long as it does. So the key lives as long as the longest of them, and no reader shortens the time of another.
- * A writer is a plain lock.
+/* Shared locks (S21: a reader is never beside a writer). The resource's key has the text "~shared", which is no token, so that it
+ * refuses everybody else's SET NX. The sorted set "resource#readers" beside it has the readers' tokens, each with the time at
+ * which it ends, in milliseconds by the node's clock. A reader's whole claim is that the key stays until then, and a writer's SET
+ * is refused as long as it does. So the key lives as long as the longest of them, and no reader shortens the time of another. A
+ * writer is a plain lock.
  *     EVALSHA acquire n resource... token ttl ticket life skew modes arrived     as the acquire script; modes: s or x for each
  *                                                                                resource
  *     EVALSHA extend n resource... token ttl modes                               :1 granted  :0 refused
@@ -10,17 +10,16 @@
  *                                                                                :-2 the ticket is too small
  *     EVALSHA release n resource... token [entry [other]]                        as the release script
  *   S22: a lock changes its role without a gap. Only a reader that is alone on a quorum becomes a writer, and otherwise stays a
- * reader. It has a new token then (S6), as a writer that becomes a reader has, and the command names the other one as well: so an
- * extension heals whatever an earlier message, lost or late, has left in the other role, and a release removes both.
- *   A reader's entry among the waiters ends in "s". A release wakes all readers up to the next writer; one that is let in does so
- * as well, since older clients take one entry out. "resource#writer", "arrived entry", is the writer that waits next: readers that
- * came later are refused until it has had its turn, or has been silent for 20 s. It is a hint, and no vote.
- *   A reader's ticket is the largest counter that it has seen. A node whose counter is larger refuses and tells it, and one whose
- * counter is smaller takes it over: so it is no smaller than that of any writer before, and every later writer, whose quorum has a
- * node in common with the reader's, gets more.
- *   A set in which some are shared and some are not has one ticket: each node compares it with the counter of each resource as
- * that of a reader or of a writer of it, and it becomes the counter of all. For each resource it is as if that were locked
- * alone. */
+ * reader. It then has a new token (S6), like a writer that becomes a reader, and the command names the other token as well. So an
+ * extension heals everything that an earlier message, lost or late, has left in the other role, and a release removes both.
+ *   A reader's entry among the waiters ends in "s". A release wakes all readers up to the next writer. So does a reader that is
+ * admitted, since older clients take one entry out. "resource#writer", "arrived entry", is the writer that waits next. Readers
+ * that arrived later are refused until it has had its turn, or has been silent for 20 s. It is a hint, and no vote.
+ *   A reader's ticket is the largest counter that it has seen. A node whose counter is larger refuses and reports it, and one
+ * whose counter is smaller takes it over. So it is no smaller than any earlier writer's, and every later writer, whose quorum has
+ * a node in common with the reader's, gets more.
+ *   A set in which some are shared and some are not has one ticket. Each node compares it with the counter of each resource like
+ * a reader's or a writer's, and it becomes the counter of all. The effect on each resource is as if that were locked alone. */
 #include "shared.h"
 
 #include "../events.h"
@@ -45,7 +44,7 @@ static bool is_of_holder(const struct wire_subject *s)
     return s->phase == REDLOCK_PHASE_HELD || s->phase == REDLOCK_PHASE_EXTENDING;
 }
 
-/* When it arrived, among those that wait: whoever does not wait is the last. */
+/* Its time of arrival among the waiters. A lock that does not wait is the last. */
 static void put_shared_acquire(struct resp_writer *w, const struct wire_subject *s)
 {
     uint64_t arrived_at = s->arrived_at > 0 ? s->arrived_at : WIRE_TICKET_MAX;
@@ -55,7 +54,7 @@ static void put_shared_acquire(struct resp_writer *w, const struct wire_subject 
     resp_number(w, (int64_t)arrived_at);
 }
 
-/* A holder steps back for nobody; and shows no ticket, since a counter may have been raised by an attempt that failed. */
+/* A holder steps back for nobody. It shows no ticket, since an attempt that failed may have raised a counter. */
 static void put_shared_restore(struct resp_writer *w, const struct wire_subject *s)
 {
     struct wire_subject subject = *s;
@@ -72,7 +71,7 @@ static void put_shared_extend(struct resp_writer *w, const struct wire_subject *
     wire_put_modes(w, s);
 }
 
-/* By the other token it was there in its other role. */
+/* The other token is for its other role there. */
 static void put_role(struct resp_writer *w, const struct wire_subject *s)
 {
     put_shared_extend(w, s);
@@ -154,14 +153,14 @@ static bool has_two_tokens(const struct redlock_lock *lock)
     return false;
 }
 
-/* From now on the node knows it by its present token, if at all; unless a change of its role may still be executed there. */
+/* From now on the node knows it by its present token, if at all, unless a change of its role may still be executed there. */
 static void forget_old_token(struct redlock_lock *lock, unsigned k)
 {
     if (lock->stakes[k].strays & STRAYS_ROLE) return;
     copy_bytes(lock->stakes[k].token, lock->token, sizeof lock->stakes[k].token);
 }
 
-/* While an upgrade is under way the old token is still needed: it may have to be undone. */
+/* While an upgrade is under way the old token is still needed, since the upgrade may have to be undone. */
 static void shared_extended(const struct answer *a)
 {
     bool is_told = a->meaning == WIRE_GRANTED || (a->meaning == WIRE_REFUSED && a->reply->integer == 0);
@@ -176,7 +175,7 @@ static void shared_not_told(struct redlock_lock *lock, unsigned k)
 
 /* ---- Another role ---- */
 
-/* The lock goes by another token from now on, and where something of it is the one that it had is the one that lies there. */
+/* The lock has another token from now on. Nodes that have something of it have its old token. */
 void shared_change_token(struct redlock *r, struct redlock_lock *lock, const uint8_t token[REDLOCK_TOKEN_SIZE])
 {
     for (unsigned k = 0; k < r->node_count; k++)
@@ -190,7 +189,7 @@ void shared_become(struct redlock_lock *lock, enum shared_role role)
     lock->name.shared = role != SHARED_UPGRADING && role != SHARED_UPGRADED;
 }
 
-/* The token by which the lock was a reader before it asked to be a writer: wherever anything of it is, that was there. */
+/* The token of the lock as a reader before it asked to be a writer. Every node that has something of it had this token. */
 static const uint8_t *reader_token(const struct redlock *r, const struct redlock_lock *lock)
 {
     const uint8_t *token = lock->token;
@@ -200,7 +199,7 @@ static const uint8_t *reader_token(const struct redlock *r, const struct redlock
     return token;
 }
 
-/* It is a reader as before: with its old token and its old ticket. */
+/* It is a reader as before, with its old token and its old ticket. */
 static void step_back(struct redlock *r, struct redlock_lock *lock, enum shared_role role)
 {
     uint8_t token[REDLOCK_TOKEN_SIZE];
@@ -211,7 +210,7 @@ static void step_back(struct redlock *r, struct redlock_lock *lock, enum shared_
     shared_become(lock, role);
 }
 
-/* S22: an upgrade that a quorum has not granted is undone where it was granted, or may have been: by an extension as a reader. */
+/* S22: an upgrade that a quorum has not granted is undone where it was granted, or may have been, by an extension as a reader. */
 static bool undo_upgrade(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
 {
     bool is_held = lock_is_held(lock, r->now_us);
@@ -243,18 +242,18 @@ static enum redlock_status shared_judged(struct redlock *r, struct redlock_lock 
     return status;
 }
 
-/* S22: an upgrade that is given up may have been granted: the next extension undoes it. Before that no quorum knows the lock by
- * its present token, so that there is no other upgrade, which would forget the token of the first. */
+/* S22: an upgrade that is given up may have been granted, and the next extension undoes it. Before that no quorum knows the lock
+ * by its present token, so that there is no other upgrade, which would forget the token of the first. */
 static void shared_cancelled(struct redlock *r, struct redlock_lock *lock)
 {
     if (has_role(lock, SHARED_UPGRADING)) step_back(r, lock, SHARED_CANCELLED);
     if (has_role(lock, SHARED_UNDOING)) shared_become(lock, SHARED_CANCELLED);
 }
 
-/* ---- What it goes with ---- */
+/* ---- Possible combinations ---- */
 
-/* A reader's key is removed by another script than a writer's, and what is owed by two tokens is paid before there is a third. What
- * has run out on all nodes owes nothing. */
+/* A reader's key is removed by another script than a writer's, and debts with two tokens are paid before there is a third. A lock
+ * that has run out on all nodes owes nothing. */
 static bool owes_in_another_role(const struct redlock *r, const struct redlock_lock *lock, const struct redlock_request *request)
 {
     const struct redlock_name name = { .bytes = request->resource, .size = request->resource_size,
@@ -283,7 +282,7 @@ static const struct wire_row *const shared_rows[KIND_ROWS] = {
 
 const struct redlock_kind redlock_shared = { .rows = shared_rows, .is_shared = true, .check = shared_check };
 
-/* A writer's key is set again as that of any writer. */
+/* A writer's key is set again like any writer's. */
 const struct redlock_kind *shared_kind(enum shared_role role)
 {
 #define OF_BOTH \

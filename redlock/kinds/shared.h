@@ -1,10 +1,10 @@
-/* Shared locks (S21), and locks that have changed their role or are about to (S22). shared.c says what the nodes do. */
+/* Shared locks (S21), and locks that have changed their role or are about to (S22). shared.c describes the work of the nodes. */
 #ifndef REDLOCK_KINDS_SHARED_H
 #define REDLOCK_KINDS_SHARED_H
 
 #include "../kind.h"
 
-/* A reader that has been nothing else is of the kind redlock_shared. Any other may be known to a node by either of two tokens. */
+/* A reader that has never been a writer has the kind redlock_shared. A node may know any other by either of two tokens. */
 enum shared_role {
     SHARED_READER, SHARED_UPGRADING, SHARED_UPGRADED, SHARED_UNDOING, SHARED_CANCELLED, SHARED_DOWNGRADED, SHARED_ROLES
 };
@@ -13,7 +13,7 @@ REDLOCK_PRIVATE const struct redlock_kind *shared_kind(enum shared_role role);
 /* The lock has that role from now on. */
 REDLOCK_PRIVATE void shared_become(struct redlock_lock *lock, enum shared_role role);
 
-/* It goes by another token from now on, and where something of it is the one that it had is the one that lies there. */
+/* It has another token from now on. Nodes that have something of it have its old token. */
 REDLOCK_PRIVATE void shared_change_token(struct redlock *r, struct redlock_lock *lock, const uint8_t token[REDLOCK_TOKEN_SIZE]);
 
 #endif

@@ -1,4 +1,4 @@
--- Fair locks: tell(queue) tells the first in the queue that hears it; 1, or 0 if none does.
+-- For fair locks, tell(queue) tells the first in the queue that hears it. Returns 1, or 0 if none does.
 --
 -- A token and the name of an engine always have as many digits, so the parts of a member, "token:engine:number", are known by their
 -- places.

@@ -1,4 +1,4 @@
-/* Texts of scripts that two kinds have, each one object of its own: see kinds/plain.c. */
+/* Texts of scripts that two kinds have, each an object of its own (see kinds/plain.c). */
 #ifndef REDLOCK_KINDS_TEXTS_H
 #define REDLOCK_KINDS_TEXTS_H
 

@@ -1,8 +1,9 @@
--- Shared locks: wake(key, is_free) takes places of a key out of the queue and tells their clients; how many were told.
+-- For shared locks, wake(key, is_free) takes places of a key out of the queue and tells their clients. Returns how many were
+-- told.
 --
--- With is_free it tells the first, whichever that is, since the key is free now; and readers as long as they come first. The
--- script names a writer that is next, or that was just told, as the one that waits: "resource#writer", for 20 s or for one.
--- If nobody waits any longer, the flag goes as well. The script needs no right to any of these keys: it ignores what an ACL refuses.
+-- With is_free it tells the first, reader or writer, since the key is free now, and readers as long as they are first. The script
+-- names a writer that is next, or that was just told, as the waiting writer in "resource#writer", for 20 s or for one. If nobody
+-- waits any longer, the flag goes as well. The script needs no right to any of these keys, since it ignores what an ACL refuses.
 local function wake(key, is_free)
     local call, waiters, told = redis.pcall, key .. '#waiters', 0
     if is_free then call('del', key .. '#writer') end

@@ -1,9 +1,9 @@
 -- Takes the first entry out of the waiters and tells its client; if that does not listen any longer, the next one. An entry is
--- "name-of-the-engine:number": the first 16 bytes name the channel, the rest after the colon is the message.
+-- "name-of-the-engine:number". The first 16 bytes name the channel, and the rest after the colon is the message.
 --
--- Afterwards the flag stands again, for those that may be left. If an ACL refuses to publish, the entry goes back, unless the
--- set can have no life: then the entry would stay for ever.
--- Uses call (of redis.pcall), waiters, flag, suffix (what the message ends in) and woken.
+-- Afterwards the flag stands again, for those that may be left. If an ACL refuses to publish, the entry goes back, unless the set
+-- can have no life, in which case the entry would stay for ever.
+-- Uses call (of redis.pcall), waiters, flag, suffix (the end of the message) and woken.
 local first = call('zpopmin', waiters)
 while first[1] do
     local heard = call('publish', 'redlock:' .. first[1]:sub(1, 16), first[1]:sub(18) .. suffix)
