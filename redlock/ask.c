@@ -11,8 +11,7 @@ REDLOCK_STATIC_ASSERT((int)REDLOCK_ITEM_SIMPLE == (int)RESP_SIMPLE && (int)REDLO
                       (int)REDLOCK_ITEM_NULL_ARRAY == (int)RESP_NULL_ARRAY, "an item's type is that of RESP");
 
 enum {
-    ARGUMENT_HEAD_MAX = sizeof "$16777216" - 1 + 4,     /* Bytes that are sent with the bytes of an argument. Each end is CR
-                                                         * LF. */
+    ARGUMENT_HEAD_MAX = sizeof "$16777216" - 1 + 4,     /* Bytes around those of an argument. Each end is CR LF. */
     QUESTION_HEAD = sizeof "*8" - 1 + 2
 };
 
