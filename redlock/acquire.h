@@ -10,8 +10,8 @@ REDLOCK_PRIVATE void acquire_begin(struct redlock *r, struct redlock_lock *lock)
 /* Node k, which is asked by the attempt under way, has nothing of an older one any longer, so now it can be asked. */
 REDLOCK_PRIVATE void acquire_ask(struct redlock *r, struct redlock_lock *lock, unsigned k);
 
-/* Ends the attempt if it is decided. The other ends the question after the last attempt, for the holder's remaining time, if it
- * is answered. */
+/* Ends the attempt if it is decided. acquire_judge_ending ends the question after the last attempt, for the holder's remaining
+ * time, if it is answered. */
 REDLOCK_PRIVATE void acquire_judge(struct redlock *r, struct redlock_lock *lock);
 REDLOCK_PRIVATE void acquire_judge_ending(struct redlock *r, struct redlock_lock *lock);
 

@@ -5,8 +5,7 @@
 #include "question.h"
 
 enum {
-    ARGUMENT_HEAD_MAX = sizeof "$16777216" - 1 + 4,     /* Bytes that are sent with the bytes of an argument. Each end is CR
-                                                         * LF. */
+    ARGUMENT_HEAD_MAX = sizeof "$16777216" - 1 + 4,     /* Bytes around those of an argument. Each end is CR LF. */
     QUESTION_HEAD = sizeof "*8" - 1 + 2
 };
 

@@ -15,12 +15,12 @@ struct redlock_waiting {
     /* True if it tries again so soon that it need not wait to be called. */
     bool (*is_brief)(const struct redlock_lock *lock);
 
-    /* A node reports that it is the lock's turn, perhaps for a slot. The other means that the pause is over without a quorum of
-     * such reports. */
+    /* A node reports that it is the lock's turn, perhaps for a slot. If the pause is over without a quorum of such reports,
+     * not_called follows. */
     void (*called)(struct redlock_lock *lock, uint8_t slot);
     void (*not_called)(struct redlock_lock *lock);
 
-    /* It listens to a channel of its own, by node k's subscription, instead of taking entries. The other ends that. */
+    /* It listens to a channel of its own, by node k's subscription, instead of taking entries. unlisten ends that. */
     void (*listen)(struct redlock *r, struct redlock_lock *lock, unsigned k);
     void (*unlisten)(struct redlock *r, struct redlock_lock *lock);
 };
@@ -49,7 +49,7 @@ struct redlock_kind {
     /* Its place, for its commands. */
     const struct redlock_place *(*place)(const struct redlock_lock *lock, struct redlock_place *place);
 
-    /* A node has granted. The other: an answer has been counted, and the kind does all that follows from it. */
+    /* A node has granted. A kind with answered does all that follows from an answer after it has been counted. */
     void (*granted)(struct redlock *r, const struct answer *a);
     void (*answered)(struct redlock *r, const struct answer *a);
 
@@ -64,7 +64,7 @@ struct redlock_kind {
     /* True if node k may know it by either of two tokens. */
     bool (*has_two_tokens_on)(const struct redlock_lock *lock, unsigned k);
 
-    /* An answer to an extension has arrived. The other: none will arrive any more. */
+    /* An answer to an extension has arrived. If none will arrive any more, not_told is called instead. */
     void (*extended)(const struct answer *a);
     void (*not_told)(struct redlock_lock *lock, unsigned k);
 

@@ -85,7 +85,7 @@ static inline bool has_entry(const struct redlock_lock *lock, unsigned k)
     return (lock->entries & bit_of(k)) != 0;
 }
 
-/* The keeper extends it. The other: it does so now. */
+/* True if the keeper extends it. is_quiet is true while it does so. */
 static inline bool is_kept(const struct redlock_lock *lock)
 {
     return lock->is_kept;
@@ -110,7 +110,8 @@ REDLOCK_PRIVATE bool lock_is_trying(const struct redlock_lock *lock);
  * answers (has_timed_out), since a client that slept reads them first. */
 REDLOCK_PRIVATE bool lock_is_past_deadline(const struct redlock *r, const struct redlock_lock *lock);
 
-/* Held, or adopted and perhaps held. The other returns for how long; 0: it is not held, or nobody has confirmed it (S10). */
+/* True if it is held, or adopted and perhaps held. lock_valid_us returns for how long. 0: it is not held, or nobody has confirmed
+ * it (S10). */
 REDLOCK_PRIVATE bool lock_is_held(const struct redlock_lock *lock, uint64_t now_us);
 REDLOCK_PRIVATE uint64_t lock_valid_us(const struct redlock_lock *lock, uint64_t now_us);
 

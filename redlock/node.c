@@ -177,8 +177,7 @@ REDLOCK_OUTLINE static uint64_t guard_us(const struct redlock_config *config, bo
 static uint64_t guard_left_us(const struct redlock_node *node, const struct redlock_config *config, bool for_ticket,
                               uint64_t now_us)
 {
-    uint64_t guard = node->has_run_id ? guard_us(config, for_ticket) : 0;   /* Without a run_id it is trusted (see
-                                                                             * note_server()). */
+    uint64_t guard = node->has_run_id ? guard_us(config, for_ticket) : 0;   /* Without: trusted (see note_server()). */
     uint64_t up = now_us >= node->met_at ? now_us - node->met_at + node->uptime_us : 0;
 
     return up < guard ? guard - up : 0;

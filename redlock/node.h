@@ -81,17 +81,17 @@ REDLOCK_PRIVATE void node_put_handshake(struct redlock_node *node, const struct 
                                 const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE],
                                 uint64_t now_us);
 
-/* Makes a writer that goes on in the send buffer. The other takes over what it has filled. A script that it left apart is sent in
- * between. */
+/* Makes a writer that goes on in the send buffer. node_written takes over the bytes that it has put there. A script that it left
+ * apart is sent in between. */
 REDLOCK_PRIVATE void node_begin_writing(const struct redlock_node *node, const struct redlock_config *config,
                                         struct resp_writer *w);
 REDLOCK_PRIVATE void node_written(struct redlock_node *node, const struct resp_writer *w);
 
-/* The next bytes to be sent, which are in one piece. *size may be 0. The other: so many were sent. */
+/* The next bytes to be sent, which are in one piece. *size may be 0. node_sent drops the bytes that were sent. */
 REDLOCK_PRIVATE const uint8_t *node_output(const struct redlock_node *node, size_t *size);
 REDLOCK_PRIVATE void node_sent(struct redlock_node *node, size_t size);
 
-/* True if there is room for one more question. The other: it was put into the send buffer, up to end. */
+/* True if there is room for one more question. node_asked notes one that was put into the send buffer. */
 REDLOCK_PRIVATE bool node_can_ask(const struct redlock_node *node, const struct redlock_config *config);
 REDLOCK_PRIVATE void node_asked(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
                                 const struct redlock_asked *asked);

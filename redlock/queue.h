@@ -23,8 +23,8 @@ REDLOCK_PRIVATE void heap_set(struct redlock_lock **heap, struct redlock_lock *l
 /* The lock with that wait_number in the tree whose first lock is first. NULL: there is none. */
 REDLOCK_PRIVATE struct redlock_lock *number_find(struct redlock_lock *first, uint32_t number);
 
-/* Puts a lock into the tree by its wait_number, unless that number is there. The other takes a lock out. A lock that is not there
- * stays out. */
+/* Puts a lock into the tree by its wait_number, unless that number is there. number_remove takes a lock out. A lock that is not
+ * there stays out. */
 REDLOCK_PRIVATE void number_add(struct redlock_lock **first, struct redlock_lock *lock);
 REDLOCK_PRIVATE void number_remove(struct redlock_lock **first, struct redlock_lock *lock);
 

@@ -6,8 +6,7 @@
 
 #include <stdint.h>
 
-enum { DRIFT_FIXED_US = 2000 };     /* Two milliseconds, since a node counts in whole ones, and so may be off by one at both
-                                     * ends. */
+enum { DRIFT_FIXED_US = 2000 };     /* Two milliseconds. A node counts in whole ones, and may be off by one at both ends. */
 
 /* Step 3 of the algorithm: "in the majority of the instances", which are all that are configured (S1). */
 REDLOCK_PRIVATE unsigned quorum_of(unsigned node_count);

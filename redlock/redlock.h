@@ -63,8 +63,7 @@ extern "C" {
 #define REDLOCK_ERROR_MAX 128 /* Bytes kept of an error's text, with its NUL, for each session. May be set likewise, 32..255. */
 #endif
 #ifndef REDLOCK_NAME_COPY_MAX
-#define REDLOCK_NAME_COPY_MAX 64 /* Names up to this size can be copied into the lock (redlock_copy_name). May be set likewise,
-                                  * 0..512. */
+#define REDLOCK_NAME_COPY_MAX 64 /* Names up to this size can be copied (redlock_copy_name). May be set likewise, 0..512. */
 #endif
 
 /* ABI: the caller places the structures, so header and library must agree on them. They may change whenever MAJOR or MINOR do,
@@ -107,8 +106,7 @@ enum {
     REDLOCK_SKEW_MS = 10000,            /* S15: how far any two wall clocks, of clients and nodes, may differ. */
     REDLOCK_SKEW_MS_MAX = 3600000,
     REDLOCK_PERIOD_MS_MIN = 1000,
-    REDLOCK_PERIOD_SLACK_MS = 10000,    /* A period begins this long before the full minute, hour or day, a quarter of the period
-                                         * at most. */
+    REDLOCK_PERIOD_SLACK_MS = 10000,    /* A period begins so long before the full minute, hour, day, at most a quarter of it. */
     REDLOCK_WHO_MAX = 63,               /* Bytes of the name of the client that marks a period. */
     REDLOCK_TICKET_LIFE_MS = 86400000,  /* A node remembers the last ticket of a resource for a day. */
     REDLOCK_PIPELINE = 32,              /* Commands of one node that may be unanswered. */
@@ -192,11 +190,10 @@ enum redlock_vote {
     REDLOCK_VOTE_GRANTED,   /* It obeyed, so our token is set, extended or removed. */
     REDLOCK_VOTE_REFUSED,   /* It did not obey, since another token holds the key, or ours is gone. */
     REDLOCK_VOTE_UNKNOWN,   /* After a timeout, a reset or an error our token may be there. It is released like a grant (S4). */
-    REDLOCK_VOTE_NOT_ASKED  /* It has no vote now (see redlock_node_trouble). Counts like UNKNOWN, but nothing of ours is
-                             * there. */
+    REDLOCK_VOTE_NOT_ASKED  /* It has no vote now (see redlock_node_trouble). Counts like UNKNOWN. Nothing is there. */
 };
 
-/* A static text: "pending", "granted", "refused", "unknown" or "not asked". */
+/* One of the static texts "pending", "granted", "refused", "unknown" and "not asked". */
 const char *redlock_vote_text(enum redlock_vote vote);
 
 /* Why a node has no vote, or what went wrong with it last. Kinds of error reply begin with NOAUTH. */
@@ -474,7 +471,7 @@ struct redlock_request {
     uint32_t extension_limit;   /* S13: how often the lock may be extended; 0: no limit. Without a limit a holder that never stops
                                  * keeps all others out for ever. */
     bool ticket;                /* With a fencing token, here called ticket (see redlock_ticket). */
-    uint64_t wall_us;           /* The wall clock at now_us, in microseconds since 1970: for tickets, and for an entry among the
+    uint64_t wall_us;           /* The wall clock at now_us, in microseconds since 1970, for tickets, and for an entry among the
                                  * waiters. 0: neither. It is taken once, so begin the acquire anew after the clock was
                                  * stepped. */
     struct redlock_name *set;   /* Several resources, all or nothing, instead of the one above. set[0..set_count) has up to
@@ -519,7 +516,7 @@ REDLOCK_MUST_CHECK
 enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms, uint64_t now_us);
 enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 
-/* The keeper: from now on the engine extends the lock, which must be held, by its TTL when config.keep_percent of the TTL has
+/* The keeper. From now on the engine extends the lock, which must be held, by its TTL when config.keep_percent of the TTL has
  * passed since the last extension began (spread, somewhat earlier, so that many locks do not act at the same time). If an
  * extension fails, it tries again and again within the validity left. It stops if the lock is released, lost, kept for hold_ms
  * (0: no limit), or at the limit of extensions (S13). BAD_STATE, LOST: nothing has changed. redlock_lock_status stays OK while
@@ -580,8 +577,7 @@ struct redlock_sight {
     bool has_ttl;
     uint32_t ttl_ms;                    /* Left, if has_ttl. More than 32 bits hold is cut to UINT32_MAX. */
     uint32_t value_size;                /* Size of the value, up to one more than a token has, so 41 stands for any longer one. */
-    char value[REDLOCK_TOKEN_TEXT + 1]; /* Its first 40 bytes, and a NUL. They may be any bytes, since somebody else wrote
-                                         * them. */
+    char value[REDLOCK_TOKEN_TEXT + 1]; /* Its first 40 bytes, and a NUL. Any bytes, since somebody else wrote them. */
 };
 
 /* Asks every node that answers, with a vote or without, for the key. sights[0..node_count) is filled until the operation ends,
@@ -726,8 +722,7 @@ enum redlock_event_kind {
     REDLOCK_EVENT_CONNECTED,    /* A connection is established: session. */
     REDLOCK_EVENT_READY,        /* The handshake is over: session; is_new_server. */
     REDLOCK_EVENT_DISCONNECTED, /* The connection is lost, or could not be made: session, trouble. */
-    REDLOCK_EVENT_SENT,         /* A command went into the send buffer: session, lock, command, form, to_come, and a lock's
-                                 * votes. */
+    REDLOCK_EVENT_SENT,         /* A command went into the send buffer: session, lock, command, form, to_come, votes. */
     REDLOCK_EVENT_HEARD,        /* An answer: session, lock, command, form, answer, trouble, number, ticket, vote, the votes,
                                  * to_come. */
     REDLOCK_EVENT_UNANSWERED,   /* The connection was lost before the answer came: session, lock, command, vote, the votes. */
@@ -737,8 +732,7 @@ enum redlock_event_kind {
                                  * arithmetic, and the ticket of a lock that was won with one. */
     REDLOCK_EVENT_OWED,         /* A release is to be sent: lock, session. */
     REDLOCK_EVENT_CLEARED,      /* Nothing of the lock is on the node any longer: lock, session. */
-    REDLOCK_EVENT_WOKEN,        /* A node reports that it is the lock's turn: lock, session (the node's, not the
-                                 * subscription's). */
+    REDLOCK_EVENT_WOKEN,        /* A node reports that it is the lock's turn: lock, session (not the subscription's). */
     REDLOCK_EVENT_ENDED,        /* The status of the lock is known: lock, status, and its last round's command and votes. */
     REDLOCK_EVENT_MOVED,        /* After redlock_move, which redlock_part and redlock_release use: lock (its new address), was. */
     REDLOCK_EVENT_FORGOTTEN,    /* After redlock_forget: lock. Another may soon have its address. */
@@ -826,8 +820,8 @@ bool redlock_next_event(struct redlock_event_ring *events, struct redlock_event 
 /* The number of events that were lost because the ring was full. The newest are lost. */
 uint64_t redlock_lost_events(const struct redlock_event_ring *events);
 
-/* Names for people, static texts. The first is the name of a command's script, if its form is not PLAIN ("acquire"). The second
- * is the name of its argument number i = 0.. after the keys ("token", "ttl"). NULL: there is none. */
+/* Names for people, static texts. redlock_script_name is a command's script, if its form is not PLAIN ("acquire"), and
+ * redlock_argument_name its argument number i = 0.. after the keys ("token", "ttl"). NULL: there is none. */
 const char *redlock_script_name(enum redlock_command command);
 const char *redlock_argument_name(enum redlock_command command, unsigned i);
 
@@ -847,12 +841,10 @@ enum redlock_item_type {
 struct redlock_item {
     enum redlock_item_type type;
     uint8_t depth;              /* 0: the reply itself; 1: an element of it; 2: an element of such an element; ... */
-    bool first, last;           /* The piece is the first of its string, or the last. Both: the whole. Anything but a string has
-                                 * both. */
+    bool first, last;           /* The first piece of a string, or the last. Both: the whole. Any other value has both. */
     const uint8_t *bytes;       /* SIMPLE, ERROR, BULK: size bytes in the buffer of the question, without a NUL. */
     size_t size;
-    int64_t integer;            /* INTEGER: its value. ARRAY: its number of elements. BULK: the size of the whole string. Nulls:
-                                 * -1. */
+    int64_t integer;            /* INTEGER: its value. ARRAY: its number of elements. BULK: the whole string's size. Nulls: -1. */
 };
 
 /* Asks node k < N any command of count arguments (1..REDLOCK_ARGUMENTS_MAX), the command's name first, on the connection that
@@ -928,8 +920,8 @@ uint64_t redlock_mark_until(const struct redlock_mark *mark);
 void redlock_forget_mark(struct redlock *r, struct redlock_mark *mark);
 
 /* GRANTED: node k has taken the mark. REFUSED: it has another's. UNKNOWN: no answer, an error, or our lock is not there.
- * NOT_ASKED: it takes no part. The second gives the reason, or "" if the node had no vote (redlock_describe_node) or gave no
- * answer. Valid until the mark's memory is used again. */
+ * NOT_ASKED: it takes no part. redlock_mark_words gives the reason, or "" if the node had no vote (redlock_describe_node) or gave
+ * no answer. Valid until the mark's memory is used again. */
 enum redlock_vote redlock_mark_vote(const struct redlock_mark *mark, unsigned k);
 const char *redlock_mark_words(const struct redlock_mark *mark, unsigned k);
 
@@ -943,8 +935,8 @@ const char *redlock_mark_seen(const struct redlock_mark *mark, uint64_t *wall_us
 /* N/2 + 1 (S1). */
 unsigned redlock_quorum(unsigned node_count);
 
-/* True if node k has a vote now. The second is about locks with a ticket, on which a node votes later after a restart (see
- * ticket_skew_ms). */
+/* True if node k has a vote now. redlock_node_gives_tickets is about locks with a ticket, on which a node votes later after a
+ * restart (see ticket_skew_ms). */
 bool redlock_node_votes(const struct redlock *r, unsigned k, uint64_t now_us);
 bool redlock_node_gives_tickets(const struct redlock *r, unsigned k, uint64_t now_us);
 
@@ -989,10 +981,10 @@ struct redlock_queue {
 
 /* The keys and entries that one lock has, or may have, on one node. */
 struct redlock_stake {
-    uint8_t state;                      /* Whether something of ours is there: enum stake in lock_state.h. */
-    uint8_t want;                       /* The command to be sent next: enum wire_command. */
-    uint8_t form;                       /* Its form, if it is a script: enum wire_form. */
-    uint8_t strays;                     /* Commands that may still be executed there: enum strays in lock_state.h. */
+    uint8_t state;                      /* Whether something of ours is there (enum stake in lock_state.h). */
+    uint8_t want;                       /* The command to be sent next (enum wire_command). */
+    uint8_t form;                       /* Its form, if it is a script (enum wire_form). */
+    uint8_t strays;                     /* Commands that may still be executed there (enum strays in lock_state.h). */
     uint32_t holder_ms;                 /* PTTL of the key that refused us (see redlock_free_in_ms). */
     uint8_t token[REDLOCK_TOKEN_SIZE];  /* Token of the last SET that was sent there. A release must name it (S6). */
 };
@@ -1029,7 +1021,7 @@ union redlock_use {
 /* Fields that are used most come first. On small processors their offsets then fit in short instructions. */
 struct redlock_lock {
     uint8_t phase;                      /* enum phase in lock_state.h. */
-    uint8_t status;                     /* Status of the operation under way, or of the last one: enum redlock_status. */
+    uint8_t status;                     /* Status of the operation under way, or of the last one (enum redlock_status). */
     uint8_t attempt_status;             /* Status of the last attempt, when waiting longer than that. */
     bool in_heap;
     bool is_unconfirmed;                /* Adopted, and no node has reported yet that it is held. */
@@ -1067,8 +1059,7 @@ struct redlock_lock {
     uint32_t extension_limit, extension_count;
     uint32_t wait_number;               /* Tells its entries among the waiters from those of other locks. 0: it waits for none. */
     uint32_t yields_to;                 /* A hash of the name whose release has woken somebody. 0: nobody was woken. */
-    uint64_t ticket, ticket_seen;       /* The ticket of the current attempt or the lock, and the largest that a node has
-                                         * reported. */
+    uint64_t ticket, ticket_seen;       /* Ticket of the current attempt or the lock, and the largest reported by nodes. */
     uint64_t wall_offset_us;            /* Wall clock minus this clock when the operation began. */
     union redlock_line line;
     union redlock_use use;
@@ -1104,8 +1095,8 @@ struct redlock_reply {
 struct redlock_identity {
     bool has_run_id, has_mode, is_master;
     bool unknown;               /* It refused to answer, and is trusted. */
-    uint8_t trouble;            /* Why its mode or role rules out a vote: enum redlock_trouble. */
-    uint8_t memory;             /* A durable node's: enum redlock_memory. */
+    uint8_t trouble;            /* Why its mode or role rules out a vote (enum redlock_trouble). */
+    uint8_t memory;             /* A durable node's (enum redlock_memory). */
     uint8_t history;            /* S30: 0, or a mark of the end of the history that it has taken over. */
     uint32_t uptime_s;
     uint8_t run_id[REDLOCK_RUN_ID_SIZE];
@@ -1114,8 +1105,8 @@ struct redlock_identity {
 struct redlock_node {
     uint8_t state;              /* enum node_state in node.h */
     uint8_t trouble;            /* enum redlock_trouble, or for error replies wire_class. */
-    uint8_t noted;              /* The command that got the error reply, if there was one: enum wire_command. */
-    uint8_t step;               /* The next command of the handshake: enum wire_command. */
+    uint8_t noted;              /* The command that got the error reply, if there was one (enum wire_command). */
+    uint8_t step;               /* The next command of the handshake (enum wire_command). */
     uint8_t detail;             /* Detail of the trouble. SAME_SERVER: the node. SILENT and PROTOCOL: enum node_reason. */
     uint8_t failures;           /* Failed connections in a row, the exponent of the reconnect delay. */
     bool is_subscription;       /* A session for wake-ups only subscribes, and asks nothing. */
@@ -1130,8 +1121,7 @@ struct redlock_node {
     uint8_t *send, *receive;
     uint32_t send_start, send_end, receive_start, receive_end;
     const char *apart;                          /* A script that is sent from its own place, between the bytes of send. */
-    uint32_t apart_at;                          /* So many of them go before it, and apart_left bytes of it are still to be
-                                                 * sent. */
+    uint32_t apart_at;                          /* So many of them go before it. apart_left bytes of it are unsent. */
     uint32_t ready_at;                          /* When the handshake was over, in units of 1024 us, the lower 32 bits. */
     struct redlock_queue queue;                 /* Locks that want to send to this node. */
     uint64_t alarm_at;          /* If disconnected, when to connect. During connection and handshake, when to give up. If ready,

@@ -130,8 +130,7 @@ struct redlock_client {
 /* The mistake in a list of nodes. */
 struct redlock_mistake {
     unsigned node;              /* The entry of the list, from 0. */
-    size_t at;                  /* After BAD_ADDRESS the byte of the list, from 0. An empty entry has the place where it should
-                                 * be. */
+    size_t at;                  /* After BAD_ADDRESS the byte of the list, from 0, or the place of an empty entry. */
     char text[160];             /* The mistake, and its correction. Never contains a password. */
 };
 

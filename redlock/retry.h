@@ -28,7 +28,7 @@ REDLOCK_PRIVATE void retry_expect_votes(struct redlock *r, struct redlock_lock *
 /* The number of ms until a quorum is free, by the holder's TTL on the nodes, or REDLOCK_UNTOLD. */
 REDLOCK_PRIVATE uint32_t retry_free_in_ms(const struct redlock_lock *lock);
 
-/* The answer to PTTL, in ms. FOREVER: no TTL, 0: no key. A time is never more than the answer. */
+/* The answer to PTTL, in ms. FOREVER: no TTL, 0: no key. A longer time is cut below REDLOCK_UNTOLD. */
 REDLOCK_PRIVATE uint32_t retry_ms_of(int64_t pttl);
 
 #endif

@@ -52,8 +52,8 @@ struct redlock_waking {
      * quorum. */
     uint64_t (*lengthen)(const struct redlock *r, struct redlock_lock *lock, uint64_t pause_us);
 
-    /* Its entries are given back as if they were keys. The other: a release that was not executed has not given back the entry on
-     * node k. */
+    /* Its entries are given back as if they were keys. keep_entry notes that a release was not executed and has not given back
+     * the entry on node k. */
     void (*give_back)(struct redlock *r, struct redlock_lock *lock);
     void (*keep_entry)(struct redlock_lock *lock, unsigned k);
 

@@ -209,8 +209,7 @@ static bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->phase == PHASE_IDLE);
     if (lock->yields_to != names_hash(lock)) lock->refusals = 0;
     if (lock->yields_to != names_hash(lock) || lock->wait_until == 0 || lock->kind->keeps_place) return false;
-    if (!begin_listening(r, lock)) return false;     /* Subscriptions that are closed because it has never waited open
-                                                      * meanwhile. */
+    if (!begin_listening(r, lock)) return false;     /* Closed subscriptions open meanwhile, if it has never waited. */
     lock->is_yielding = true;
     lock->attempt_status = REDLOCK_TAKEN;
     lock->retry_at = sooner(r->now_us + retry_round_us(lock), lock->wait_until);

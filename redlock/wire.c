@@ -96,8 +96,8 @@ static void wire_put_entry(struct resp_writer *w, const struct wire_subject *s)
 
 enum {
     SHA1_TEXT = 40,     /* Hex digits. */
-    BEFORE_REST = sizeof "*11\r\n$7\r\nEVALSHA\r\n$40\r\n\r\n" - 1 + SHA1_TEXT,     /* Bytes of a command by EVALSHA, and */
-    AROUND_TEXT = sizeof "$1234\r\n\r\n" - 1      /* what is around the text of a script in one by EVAL. */
+    BEFORE_REST = sizeof "*11\r\n$7\r\nEVALSHA\r\n$40\r\n\r\n" - 1 + SHA1_TEXT,     /* The head of a command by EVALSHA, and */
+    AROUND_TEXT = sizeof "$1234\r\n\r\n" - 1      /* the bytes around the text of a script in one by EVAL. */
 };
 REDLOCK_STATIC_ASSERT(WIRE_LONGEST_MAX - BEFORE_REST + AROUND_TEXT <= WIRE_COMMAND_MAX,
                       "behind a text for which wire_put_script_text() finds room there is room for the rest of any command");

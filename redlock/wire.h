@@ -111,8 +111,7 @@ enum {
     /* The longest of all is a fair lock's. A lock that changes its role has 4 bytes less, one of several permits 8. */
     WIRE_LONGEST_MAX = sizeof "*10 $7 EVALSHA $40 $1 1 $512 $40 $10 2147483647 $16 9007199254740991 $10 4294967295 $7 3600000 "
                               "$51 4294967295 4294967295 1 0123456789abcdef:4294967295" + 24 + 40 + 40,
-    WIRE_HOLDER_ROOM = REDLOCK_HOLDER_MAX + 2,  /* Room for a holder's name if the engine has one, a blank, and a digit of the
-                                                 * size. */
+    WIRE_HOLDER_ROOM = REDLOCK_HOLDER_MAX + 2,  /* Room for a holder's name, if there is one, a blank, a digit of the size. */
     WIRE_NAME_HEAD = sizeof "$512    " - 1      /* Bytes that each resource but the first adds to its own. */
 };
 
@@ -166,10 +165,9 @@ struct wire_subject {
 struct wire_row {
     const char *text;               /* The script's; NULL: it is no script. */
     const char *sha1;               /* Names it to a node that has run it or loaded it. NULL: it is only sent by text. */
-    void (*put)(struct resp_writer *w, const struct wire_subject *subject);     /* Puts the script's arguments, or all of the
+    void (*put)(struct resp_writer *w, const struct wire_subject *subject);     /* The script's arguments, or the whole
                                                                                  * command. */
-    bool (*read_refusal)(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);     /* NULL: a refusal has no
-                                                                                                 * details. */
+    bool (*read_refusal)(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);     /* NULL: no details. */
     uint8_t argument_count;         /* The script's, after its keys. */
     int8_t lowest, highest;         /* Range of a script's answer, if that is a number. From 1 on it is a grant. */
 };
@@ -271,11 +269,11 @@ static inline bool wire_ends_session(enum redlock_trouble class_of_error)
  * its size. */
 REDLOCK_PRIVATE size_t wire_value_text(const uint8_t token[REDLOCK_TOKEN_SIZE], const char *holder, char text[REDLOCK_VALUE_TEXT]);
 
-/* Writes the hex digits of a token, without a NUL. The other reads them. False: they are not 40 of 0-9 a-f. */
+/* Writes the hex digits of a token, without a NUL. wire_token_read reads them. False: they are not 40 of 0-9 a-f. */
 REDLOCK_PRIVATE void wire_token_text(const uint8_t token[REDLOCK_TOKEN_SIZE], char text[REDLOCK_TOKEN_TEXT]);
 REDLOCK_PRIVATE bool wire_token_read(const char *text, size_t size, uint8_t token[REDLOCK_TOKEN_SIZE]);
 
-/* The size of expected if text begins with it, else 0. The other is true if the reply is that text, whole. */
+/* The size of expected if text begins with it, else 0. wire_text_is is true if the reply is that text, whole. */
 REDLOCK_PRIVATE size_t wire_begins(const char *text, size_t size, const char *expected);
 REDLOCK_PRIVATE bool wire_text_is(const struct wire_reply *reply, const char *text);
 
@@ -290,7 +288,7 @@ REDLOCK_PRIVATE void wire_put_resource(struct resp_writer *w, const struct wire_
 REDLOCK_PRIVATE void wire_put_value(struct resp_writer *w, const struct wire_subject *s);
 REDLOCK_PRIVATE void wire_put_placed(struct resp_writer *w, const struct wire_subject *s);
 
-/* The first puts value, TTL, ticket, its life and the skew, the second value and TTL. */
+/* wire_put_grant puts value, TTL, ticket, its life and the skew, and wire_put_extend value and TTL. */
 REDLOCK_PRIVATE void wire_put_grant(struct resp_writer *w, const struct wire_subject *s);
 REDLOCK_PRIVATE void wire_put_extend(struct resp_writer *w, const struct wire_subject *s);
 
