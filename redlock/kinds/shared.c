@@ -292,7 +292,7 @@ const struct redlock_kind *shared_kind(enum shared_role role)
     static const struct wire_row *const reader[KIND_ROWS] = { OF_BOTH, [KIND_RESTORE] = &shared_restore };
 #undef OF_BOTH
 #define WITH_TWO_TOKENS(its_rows)                                                                                    \
-    { .rows = its_rows, .check = shared_check, .has_two_tokens_on = shared_has_two_tokens_on, .extended = shared_extended, \
+    { .rows = (its_rows), .check = shared_check, .has_two_tokens_on = shared_has_two_tokens_on, .extended = shared_extended, \
       .not_told = shared_not_told, .judged = shared_judged, .cancelled = shared_cancelled }
     static const struct redlock_kind kinds[SHARED_ROLES] = {
         [SHARED_UPGRADING] = WITH_TWO_TOKENS(writer),
