@@ -1,18 +1,20 @@
 /* Fair locks. A client that waits has a turn, and a node grants the key only to the first of its queue. "resource#queue" is a
  * sorted set of members "token:entry", by their turns. "resource#lease" has the same members with the time at which each place
  * ends, in milliseconds by the node's clock.
+ * wire.h shows what the arguments and answers of a plain lock mean. These are sent instead.
  *     EVALSHA acquire 1 resource token ttl ticket life skew place      the poll; place: "turn round renew entry"
  *                                     +OK granted    $"counter ms turn rank" refused: the largest ticket there; how long until it
  *                                                    may be worth while to ask again, at most; the largest turn in the queue; how
  *                                                    many are before it, -1: it is not queued, -2: an old poll;    -AHEAD
- *     EVALSHA restore 1 resource token ttl ticket life skew            as of a lock
- *     EVALSHA extend 1 resource token ttl                              :1, :0 as above
- *     EVALSHA release 1 resource token entry [1]                       :1, :0, :-1 as above; its place in the queue goes as well.
+ *     EVALSHA restore 1 resource token ttl ticket life skew            as of a plain lock
+ *     EVALSHA extend 1 resource token ttl                              :1, :0 as of a plain lock
+ *     EVALSHA release 1 resource token entry [1]                       :1, :0, :-1 as of a plain lock; its place goes as well.
  *                                                                      With the 1: :2 and a waiter was woken
- *   The first poll, with turn 0, is the doorway. It is granted if the key is free and nobody is queued. Otherwise a quorum of
- * refusals gives the turn, which is larger by one than the largest of theirs, and stays the same from then on. S25: nobody whose
- * first poll began after a waiter was queued on a quorum gets in before it, since one of the nodes that gave the turn had that
- * waiter in its queue, and so has one of those that would have to grant. Turns that are equal are ordered by the tokens.
+ *   The first poll, with turn 0, is the doorway. It is granted if the key is free and nobody is queued. Otherwise the answers
+ * of a quorum give the turn, which is larger by one than the largest of theirs, and stays the same from then on. S25: nobody
+ * whose first poll began after a waiter was queued on a quorum gets in before it, since one of the nodes that gave the turn
+ * had that waiter in its queue, and so has one of those that would have to grant. Turns that are equal are ordered by the
+ * tokens.
  *   A node that has granted the key to a client takes it back by that client's next poll if another is the first by then.
  * Otherwise each of three clients might have one node for ever. No grant that counts is lost by that, since each round forgets
  * the grants of the last. But a poll may be executed late, after a later one that was granted and counted. So "resource#grant" is
@@ -22,7 +24,8 @@
  * minority would hold up all others. A client that dies at the head of the queue holds them up for its lease. A poll that arrives
  * late, after the release, makes a ghost, in the queue for the time of a lease, or in the key until its TTL is over.
  *
- * The client acquires such a lock in rounds of polls, all with one token (S24), until a round is won or the lock gives up.
+ * The client acquires such a lock in rounds of polls, until a round is won or the lock gives up. From the doorway on all have one
+ * token (S24).
  *
  *     the doorway     Polls without a turn. If the resource is free and nobody is queued, the lock is held. Otherwise, when a
  *                     quorum has answered, the turn is one more than the largest that was reported (S25), since one of these
@@ -34,9 +37,9 @@
  *     the end         The lock is held when a quorum has granted it in one round. Grants of other rounds do not count (S8). If it
  *                     gives up, it is released everywhere, which takes its places out of the queues.
  *
- * Between two rounds before the end nothing is released. A node that has granted the lock keeps it for us until another is first
- * in its queue. A refusal does not prove that nothing of ours is there, so until the end there is a stake on each node that was
- * polled. */
+ * Between two rounds in the queue nothing is released. A node that has granted the lock keeps it for us until another is
+ * first in its queue and we poll again. A refusal does not prove that nothing of ours is there, so until the end there is a
+ * stake on each node that was polled. */
 #include "fair.h"
 
 #include "../holder.h"
@@ -80,7 +83,7 @@ static size_t write_place_entry(char text[WIRE_ENTRY_ROOM], const struct wire_su
     return s->place->entry > 0 ? wire_write_entry(text, s->engine, s->place->entry) : WIRE_ENTRY_ROOM;
 }
 
-/* One word, since the longest command of all may not be longer. */
+/* One argument, since the longest command of all may not be longer. */
 static void put_place(struct resp_writer *w, const struct wire_subject *s)
 {
     char text[PLACE_ROOM];
@@ -266,7 +269,7 @@ static void choose_time(struct redlock *r, struct redlock_lock *lock)
     lock->retry_at = sooner(lock->retry_at, lock->wait_until);
 }
 
-/* It releases all its keys, and does not try again at once because of its ticket. */
+/* The lock is released everywhere, and its ticket is no reason to try again at once. */
 static bool let_go(struct redlock_lock *lock)
 {
     lock->line.turn.number = 0;
