@@ -164,7 +164,7 @@ static enum redlock_status check_mark(const struct redlock *r, const struct redl
 
     if (!is_in_range)                                                   return REDLOCK_BAD_CONFIG;
     if (period->wall_us == 0 || period->wall_us > WIRE_TICKET_MAX)      return REDLOCK_BAD_CLOCK;
-    if (!is_ours(r, lock))                                              return REDLOCK_BAD_LOCK;
+    if (!lock->kind || !is_ours(r, lock))                               return REDLOCK_BAD_LOCK;
     if (lock->name_count > 1)                                           return REDLOCK_BAD_SET;
     if (lock->kind->hides_token)                                        return REDLOCK_BAD_KIND;
     return lock_valid_us(lock, now_us) > 0 ? REDLOCK_OK : REDLOCK_LOST;

@@ -134,7 +134,7 @@ static enum redlock_status set_names(struct redlock *r, struct redlock_lock *loc
     bool is_idle = redlock_idle(lock);
     enum redlock_status status;
 
-    if (!is_ours(r, lock)) return REDLOCK_BAD_LOCK;
+    if (!lock->kind || !is_ours(r, lock)) return REDLOCK_BAD_LOCK;      /* One of zeroes has none. */
     status = check_names(r, names, count, kind->is_shared);
     if (status != REDLOCK_OK) return status;
     if (!has_ended(lock, r->now_us) || (!is_idle && !names_are_of(r, lock, names, count))) return REDLOCK_BAD_STATE;

@@ -445,10 +445,13 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
 
 /* ---- Locks ---- */
 
-/* The kinds of locks. A program links those that it names. Each is described below. All but Redisson's exclude each other.
+/* The kinds of locks. A program links those that it names. Each is described below. The first three exclude each other. Permits
+ * exclude only locks of "resource:slot". A lock of Redisson's kind and the others never hold a resource together, but to a shared
+ * or a fair lock its key is an error of the node (WRONGTYPE, so NO_QUORUM) and no refusal.
  *
  *     redlock_plain      one client holds it
- *     redlock_shared     any number of readers hold it, or one writer (see redlock_start_upgrade)
+ *     redlock_shared     any number of readers hold it (see redlock_start_upgrade); a writer is a plain lock, or one of a set whose
+ *                        names say so
  *     redlock_fair       one client holds it, in strict order
  *     redlock_permits    one of request.permits permits (see redlock_slot)
  *     redlock_redisson   a lock that Java services share, by Redisson, on one node */
@@ -497,8 +500,9 @@ void redlock_lock_init(struct redlock_lock *lock);
  * From its first operation on the lock belongs to the engine and must stay where it is, until redlock_forget(): which loses
  * nothing once redlock_idle() is true.
  *
- * Acquire: BAD_RESOURCE, BAD_SET, BAD_TTL, TTL_OVER_GUARD, BAD_CLOCK, BAD_CONFIG (ticket_life_ms); BAD_STATE while an
- * operation is under way or it is held, or when it is not idle and this is another resource. Then OK, TAKEN, NO_QUORUM,
+ * Acquire: BAD_LOCK, BAD_RESOURCE, BAD_SET, BAD_KIND, BAD_TTL, TTL_OVER_GUARD, BAD_CLOCK, BAD_CONFIG (ticket_life_ms, or no
+ * redlock_use_tickets); BAD_STATE while an operation is under way or it is held, or when it is not idle and this is another
+ * resource, another kind than it may owe something as, or another number of permits. Then OK, TAKEN, NO_QUORUM,
  * TOO_LATE, or, when it could wait, TIMEOUT (see redlock_attempt_status), CANCELLED.
  *
  * Extend: the TTL begins anew with ttl_ms; what is left is never shortened (S7, S9). LOST when the validity has ended:
@@ -586,14 +590,16 @@ REDLOCK_MUST_CHECK
 enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock *lock, const void *resource,
                                           size_t resource_size, struct redlock_sight *sights, uint64_t now_us);
 
-/* Takes over a lock that another process acquired, by its token (40 hex digits), so that it can be extended or released
- * here. what is the request that acquired it. Only its resource or set and its kind are used. One of several permits is adopted
- * as a plain lock of "resource:slot". The engine does not know whether it is still held, so redlock_valid_us() is 0 until an
- * extension, begun within one node timeout, is confirmed. This is no weaker than S9, since a quorum that still holds our token
- * shares a node with every quorum that a rival could have won since, so nobody has. S17: only redlock_start_release() removes its
- * keys. However its extensions end, to forget it, to part from it, to close the client or to acquire with the same lock again
- * leaves every key as it is, since the process that handed the token over may still hold the lock. BAD_RESOURCE, BAD_SET,
- * BAD_KIND, BAD_TOKEN; BAD_STATE unless the lock is idle, so a lock that was adopted in vain must be forgotten first. */
+/* Takes over a lock that another process acquired, by its token (40 hex digits), so that it can be extended or released here.
+ * what is the request that acquired it. Only its resource or set and its kind are used, which is redlock_plain for a reader that
+ * has become a writer, and redlock_shared for a writer that has become a reader. One of several permits is adopted as a plain
+ * lock of "resource:slot", which the longest names leave no room for. The engine does not know whether it is still held, so
+ * redlock_valid_us() is 0 until an extension, begun within one node timeout, is confirmed. This is no weaker than S9, since a
+ * quorum that still holds our token shares a node with every quorum that a rival could have won since, so nobody has. S17: only
+ * redlock_start_release() removes its keys. However its extensions end, to forget it, to part from it, to close the client or to
+ * acquire with the same lock again leaves every key as it is, since the process that handed the token over may still hold the
+ * lock. BAD_RESOURCE, BAD_SET, BAD_KIND, BAD_TOKEN; BAD_STATE unless the lock is idle, so a lock that was adopted in vain must
+ * be forgotten first. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *what,
                                   const char *token, uint64_t now_us);
@@ -894,13 +900,13 @@ struct redlock_period {
 uint64_t redlock_period_begins_ms(uint64_t wall_us, uint32_t period_ms);
 
 /* Asks all nodes that take part to take a mark of the period, "resource#done", while the lock is held. The lock must be held,
- * have one resource, and be acquired or adopted in any way, and kept or not. A node takes one mark for a period, and then none
- * for an earlier one, but takes the mark of the same acquire again. A node takes no part while it has no vote, nor (unless
- * config.guard_ms is 0) if it may have restarted since the period began. It takes no mark from a client whose wall clock is
- * further off than config.ticket_skew_ms. mark is memory that no other mark uses. It and the lock belong to the engine until
- * redlock_mark_status is not PENDING, or redlock_forget_mark. *period is copied. OK: it has begun. BAD_CONFIG (period_ms),
- * BAD_CLOCK, BAD_LOCK, BAD_SET, BAD_QUESTION (the send buffer is too small), LOST. TOO_LATE: one period has passed since its end,
- * so its marks may be forgotten. */
+ * have one resource whose key has its token (so it is no reader, permit or lock of Redisson's kind), and be kept or not. A node
+ * takes one mark for a period, and then none for an earlier one, but takes the mark of the same acquire again. A node takes no
+ * part while it has no vote, nor (unless config.guard_ms is 0) if it may have restarted since the period began. It takes no mark
+ * from a client whose wall clock is further off than config.ticket_skew_ms. mark is memory that no other mark uses. It and the
+ * lock belong to the engine until redlock_mark_status is not PENDING, or redlock_forget_mark. *period is copied. OK: it has
+ * begun. BAD_CONFIG (period_ms), BAD_CLOCK, BAD_LOCK, BAD_SET, BAD_KIND, BAD_QUESTION (the send buffer is too small), LOST.
+ * TOO_LATE: one period has passed since its end, so its marks may be forgotten. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_start_mark(struct redlock *r, struct redlock_mark *mark, struct redlock_lock *lock,
                                        const struct redlock_period *period, uint64_t now_us);

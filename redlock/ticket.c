@@ -3,11 +3,12 @@
 #include "names.h"
 
 /* S15: without a valid wall clock there is no ticket. A counter must outlive every attempt from before a restart by as much as
- * wall clocks may differ, like a node's guard. */
+ * wall clocks may differ, like a node's guard. A plain lock has no permits, with a ticket or without. */
 static enum redlock_status ticket_check(const struct redlock *r, const struct redlock_request *request)
 {
     uint64_t life_min_ms = (uint64_t)request->ttl_ms + r->config.guard_ms + 2 * (uint64_t)r->config.ticket_skew_ms;
 
+    if (request->permits > 0 && (!request->kind || request->kind == &redlock_plain)) return REDLOCK_BAD_KIND;
     if (r->config.ticket_life_ms < life_min_ms) return REDLOCK_BAD_CONFIG;
     return request->wall_us > 0 && request->wall_us <= WIRE_TICKET_MAX ? REDLOCK_OK : REDLOCK_BAD_CLOCK;
 }

@@ -87,7 +87,7 @@ static void line_up_everywhere(struct redlock *r, struct redlock_lock *lock)
  * node that called it meanwhile calls nobody again. */
 static bool is_called(const struct redlock_lock *lock)
 {
-    return lock->phase == PHASE_WAITING || (lock->kind->keeps_place && lock->phase == PHASE_ACQUIRING);
+    return lock->phase == PHASE_WAITING || (lock->phase == PHASE_ACQUIRING && lock->kind->keeps_place);
 }
 
 static void waiter_enlist(struct redlock *r, struct redlock_lock *lock)

@@ -280,7 +280,7 @@ static const struct wire_row *const shared_rows[KIND_ROWS] = {
     [KIND_RELEASE] = &shared_release, [KIND_WAKE] = &shared_wake, [KIND_GIVE_BACK] = &shared_wake
 };
 
-const struct redlock_kind redlock_shared = { .rows = shared_rows, .is_shared = true, .check = shared_check };
+const struct redlock_kind redlock_shared = { .rows = shared_rows, .is_shared = true, .hides_token = true, .check = shared_check };
 
 /* A writer's key is set again like any writer's. */
 const struct redlock_kind *shared_kind(enum shared_role role)
@@ -291,15 +291,16 @@ const struct redlock_kind *shared_kind(enum shared_role role)
     static const struct wire_row *const writer[KIND_ROWS] = { OF_BOTH };
     static const struct wire_row *const reader[KIND_ROWS] = { OF_BOTH, [KIND_RESTORE] = &shared_restore };
 #undef OF_BOTH
-#define WITH_TWO_TOKENS(its_rows)                                                                                    \
-    { .rows = (its_rows), .check = shared_check, .has_two_tokens_on = shared_has_two_tokens_on, .extended = shared_extended, \
-      .not_told = shared_not_told, .judged = shared_judged, .cancelled = shared_cancelled }
+#define WITH_TWO_TOKENS(its_rows, is_reader)                                                                 \
+    { .rows = (its_rows), .hides_token = (is_reader), .check = shared_check,                                 \
+      .has_two_tokens_on = shared_has_two_tokens_on, .extended = shared_extended, .not_told = shared_not_told, \
+      .judged = shared_judged, .cancelled = shared_cancelled }
     static const struct redlock_kind kinds[SHARED_ROLES] = {
-        [SHARED_UPGRADING] = WITH_TWO_TOKENS(writer),
-        [SHARED_UPGRADED] = WITH_TWO_TOKENS(writer),
-        [SHARED_UNDOING] = WITH_TWO_TOKENS(reader),
-        [SHARED_CANCELLED] = WITH_TWO_TOKENS(reader),
-        [SHARED_DOWNGRADED] = WITH_TWO_TOKENS(reader),
+        [SHARED_UPGRADING] = WITH_TWO_TOKENS(writer, true),
+        [SHARED_UPGRADED] = WITH_TWO_TOKENS(writer, false),
+        [SHARED_UNDOING] = WITH_TWO_TOKENS(reader, true),
+        [SHARED_CANCELLED] = WITH_TWO_TOKENS(reader, true),
+        [SHARED_DOWNGRADED] = WITH_TWO_TOKENS(reader, true),
     };
 #undef WITH_TWO_TOKENS
 

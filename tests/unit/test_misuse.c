@@ -53,6 +53,24 @@ TEST(a_lock_that_was_never_made_ready_is_refused)
 
 /* ---- States in which an operation may not begin ---- */
 
+TEST(a_lock_of_zeroes_is_refused)
+{
+    CLUSTER(3);
+    static struct redlock_lock zeroes;
+    struct redlock_mark mark;
+    struct redlock_sight sights[3];
+    const struct redlock_request request = story_request("door", DOOR_TTL, 0);
+    const struct redlock_period period = { .period_ms = 60000, .wall_us = 1, .at_us = 0 };
+
+    CHECK_INT(redlock_start_acquire(ENGINE(0), &zeroes, &request, CLIENT_NOW(0)), REDLOCK_BAD_LOCK);
+    CHECK_INT(redlock_start_extend(ENGINE(0), &zeroes, DOOR_TTL, CLIENT_NOW(0)), REDLOCK_LOST);
+    CHECK_INT(redlock_start_release(ENGINE(0), &zeroes, CLIENT_NOW(0)), REDLOCK_LOST);
+    CHECK_INT(redlock_adopt(ENGINE(0), &zeroes, &request, "0123456789abcdef0123456789abcdef01234567", CLIENT_NOW(0)),
+              REDLOCK_BAD_LOCK);
+    CHECK_INT(redlock_start_inspect(ENGINE(0), &zeroes, "door", 4, sights, CLIENT_NOW(0)), REDLOCK_BAD_LOCK);
+    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, &zeroes, &period, CLIENT_NOW(0)), REDLOCK_BAD_LOCK);
+}
+
 TEST(no_operation_begins_while_another_is_under_way)
 {
     CLUSTER(3);

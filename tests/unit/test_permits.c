@@ -555,8 +555,9 @@ TEST(other_kinds_have_no_permits)
     CLUSTER(NODES);
 
     request.permits = 1;
-    for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        request.kind = kinds[i];
+    for (unsigned i = 0; i < 2 * (sizeof kinds / sizeof kinds[0]); i++) {
+        request.kind = kinds[i / 2];
+        request.ticket = i % 2 > 0;
         CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_KIND);
     }
     CHECK(IDLE(0));

@@ -300,6 +300,25 @@ TEST(a_reader_is_adopted_by_its_token_in_a_set_of_one)
     NO_KEYS();
 }
 
+/* Its key has no token, so the script of the mark would not find it. */
+TEST(a_reader_marks_no_period_and_a_writer_that_was_one_does)
+{
+    SHARING(3, 1);
+    static struct redlock_mark mark;
+    const struct redlock_period period = { .period_ms = 60000, .wall_us = 1, .at_us = 0 };
+
+    SHARED(0);
+    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, LOCK(0), &period, CLIENT_NOW(0)), REDLOCK_BAD_KIND);
+    CHECK_INT(redlock_start_upgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_OK);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, LOCK(0), &period, CLIENT_NOW(0)), REDLOCK_OK);
+    redlock_forget_mark(ENGINE(0), &mark);
+    CHECK_INT(redlock_start_downgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_OK);
+    UNTIL_DONE(0);
+    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, LOCK(0), &period, CLIENT_NOW(0)), REDLOCK_BAD_KIND);
+}
+
 /* ---- Another role ---- */
 
 static enum redlock_status start_upgrade(struct cluster *cluster, unsigned client)
