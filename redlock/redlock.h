@@ -719,7 +719,8 @@ unsigned redlock_slot(const struct redlock_lock *lock);
 /* Writes the 40 hex digits of the token of the current or last attempt, and a NUL. */
 void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT + 1]);
 
-/* Writes the value of its keys, and a NUL. The value is the token, and after a blank the holder's name if the engine has one. */
+/* Writes the value of its keys, and a NUL. The value is the token, and after a blank the holder's name if the engine has one. A
+ * reader's key has "~shared" instead, and one of Redisson's kind is a hash. */
 void redlock_value(const struct redlock *r, const struct redlock_lock *lock, char text[REDLOCK_VALUE_TEXT + 1]);
 
 /* ---- Events: the engine's actions and findings, as they happen ---- */
