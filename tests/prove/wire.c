@@ -3,6 +3,7 @@
  * with; a refusal has 0 to REFUSAL_MAX bytes, which is longer than any valid one. */
 #include "any.h"
 #include "../../redlock/wire.c"
+#include "../../redlock/kinds/redisson.c"
 #include "../../resp/resp_encode.c"
 
 enum { TEXT_MAX = 64, REFUSAL_MAX = 32 };
