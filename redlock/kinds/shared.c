@@ -304,5 +304,6 @@ const struct redlock_kind *shared_kind(enum shared_role role)
     };
 #undef WITH_TWO_TOKENS
 
-    return role == SHARED_READER ? &redlock_shared : &kinds[role];
+    REDLOCK_ASSERT(role < SHARED_ROLES);
+    return &kinds[role];
 }
