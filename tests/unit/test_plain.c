@@ -1,4 +1,4 @@
-/* An engine whose program has asked for no feature: no tickets, no sets, no wake-ups. Tests its
+/* An engine whose program has asked for no feature: no tickets, no sets, no wake-ups, no restoring. Tests its
  * refusals, and that it is a lock. */
 #include "../world/story.h"
 
@@ -31,6 +31,15 @@ TEST(a_plain_engine_refuses_several_resources_and_takes_one_in_a_set)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
+TEST(a_plain_engine_shares_no_resource_of_a_set_of_one)
+{
+    CLUSTER_PLAIN(3, 1, (void)0);
+    struct redlock_name name = { .bytes = "door", .size = 4, .shared = true };
+    struct redlock_request request = { .set = &name, .set_count = 1, .ttl_ms = DOOR_TTL };
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_KIND);
+    CHECK(IDLE(0));
+}
+
 TEST(a_plain_engine_acquires_extends_and_releases)
 {
     CLUSTER_PLAIN(5, 2, (void)0);
@@ -46,6 +55,28 @@ TEST(a_plain_engine_acquires_extends_and_releases)
     EXPECT_KEY_ABSENT_ON_ALL("door");
     ACQUIRE(1, "door", DOOR_TTL);
     EXPECT_STATUS(1, REDLOCK_OK);
+}
+
+/* The first node says that it has lost the key before a quorum has confirmed the lock, the last after that. */
+TEST(a_plain_engine_sets_no_key_again)
+{
+    enum { EARLY, LATE = 4 };
+    CLUSTER_PLAIN(5, 1, (void)0);
+    ACQUIRE(0, "door", DOOR_TTL);
+    REMOVE_KEYS(EARLY);
+    REMOVE_KEYS(LATE);
+    DELAY_US(LATE, 2000);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(STORY_SETTLE_MS);
+    EXPECT_VOTE(0, EARLY, REDLOCK_VOTE_REFUSED);
+    EXPECT_VOTE(0, LATE, REDLOCK_VOTE_REFUSED);
+    EXPECT_KEYS("door", 3);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
 /* More than its pipeline and its buffers hold, and scripts that are sent from where they lie. */

@@ -1276,6 +1276,7 @@ static void use_all_features(struct redlock *engine)
     redlock_use_sets(engine);
     redlock_use_wake_ups(engine);
     redlock_use_copies(engine);
+    redlock_use_restore(engine);
 }
 
 static void use_durable(struct cluster *cluster, unsigned c)
@@ -1304,7 +1305,6 @@ static void engine_begin(struct cluster *cluster, unsigned c, unsigned lock_coun
     if (redlock_init(&client->engine, config, client->nodes, cluster->node_count, client->memory, size,
                      cluster_client_now(cluster, c)) != REDLOCK_OK)
         break_rule(cluster, "redlock_init refuses what it must take");
-    redlock_use_restore(&client->engine);
     if (!client->plain) use_all_features(&client->engine);
     if (cluster->durables) use_durable(cluster, c);
     cluster_need_locks(cluster, c, lock_count);
