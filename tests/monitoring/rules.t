@@ -53,7 +53,7 @@ check 'the tests notice a clock of which only one side counts' changed 's/abs(re
 options_are_known() {
     # shellcheck disable=SC2013    # Options are words.
     for option in $(grep -oE -- '--[a-z]+(-[a-z]+)*' $rules | sort -u); do
-        { "$redlock" run --help && "$redlock" exporter --help; } | grep -qE -- "^ +(-., )?$option\\b" || { echo "there is no $option"; return 1; }
+        { "$redlock" run --help=all && "$redlock" exporter --help; } | grep -qE -- "^ +(-., )?$option\\b" || { echo "there is no $option"; return 1; }
     done
 }
 redlock=${REDLOCK:-build/redlock}
