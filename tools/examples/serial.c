@@ -1,18 +1,17 @@
-/* The lock over serial lines, with one line to each server, and a bridge at its other end.
- * Pseudo-terminals stand for the UARTs here.
+/* The lock over serial lines, with one line to each server, and a bridge at its other end. Pseudo-terminals stand for the
+ * UARTs here.
  *
  *     cc serial.c -o serial $(pkg-config --cflags --libs redlock)
  *     ./serial bridge 127.0.0.1:7000 127.0.0.1:7001 127.0.0.1:7002 &          prints the names of three lines
  *     ./serial lock /dev/pts/5,/dev/pts/6,/dev/pts/7 door
  *
- * Shows: a transport of one's own (redlock_transport.h), which needs no addresses; and how to hang up
- * on a serial line, which cannot do so by itself. A session that is given up in the middle of a reply
- * leaves the other half on the line, for the next session to stumble over, and that one leaves its own.
- * The frames here therefore say to which session they belong. firmware/line.h explains them, and is to
- * be copied, too, into a folder firmware beside this file.
+ * Shows: a transport of one's own (redlock_transport.h), which needs no addresses; and how to hang up on a serial line, which
+ * cannot do so by itself. A session that is given up in the middle of a reply leaves the other half on the line, for the next
+ * session to stumble over, and that one leaves its own. The frames here therefore say to which session they belong.
+ * firmware/line.h explains them, and is to be copied, too, into a folder firmware beside this file.
  *
- * To change: open_line() for your device; the bridge's connect_server(). The engine on a machine
- * without an operating system uses the same frames, see firmware/. */
+ * To change: open_line() for your device; the bridge's connect_server(). The engine on a machine without an operating system
+ * uses the same frames, see firmware/. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -153,8 +152,7 @@ static ptrdiff_t serial_send(void *context, unsigned k, const void *data, size_t
     return taken == 0 && e->is_lost ? -LOST : (ptrdiff_t)taken;
 }
 
-/* Goes on until nothing more has come, since a frame ends where it ends, and the descriptor does not
- * show the bytes in raw. */
+/* Goes on until nothing more has come, since a frame ends where it ends, and the descriptor does not show the bytes in raw. */
 static ptrdiff_t serial_receive(void *context, unsigned k, void *data, size_t size)
 {
     struct end *e = (struct end *)context + k;
