@@ -133,7 +133,7 @@ has_data() {
 
 # soon COMMAND...: until it succeeds, twice a second.
 soon() {
-    for _ in $(seq 40); do
+    for _ in $(seq 120); do
         ! "$@" >"$directory/said" 2>&1 || return 0
         sleep 0.5
     done
