@@ -1,4 +1,4 @@
-/* The reading side of wire.c, for all possible answers of a node. A reply has any type and number, and
+/* The reading side of wire.c and kinds/redisson.c, for all possible answers of a node. A reply has any type and number, and
  * a text of any bytes, of every size from 0 to TEXT_MAX, which is longer than all that it is compared
  * with; a refusal has 0 to REFUSAL_MAX bytes, which is longer than any valid one. */
 #include "any.h"
