@@ -50,13 +50,14 @@ check 'the tests notice a rate over all outcomes' changed 's/,\{0,1\}outcome="ok
 check 'the tests notice a node without a limit of memory' changed 's/(redlock_node_memory_max_bytes > 0)/redlock_node_memory_max_bytes/'
 check 'the tests notice a clock of which only one side counts' changed 's/abs(redlock_node_clock_offset_seconds)/redlock_node_clock_offset_seconds/'
 
+redlock=${REDLOCK:-build/redlock}
 options_are_known() {
+    { "$redlock" run --help=all && "$redlock" exporter --help; } >"$made/options" || return 1
     # shellcheck disable=SC2013    # Options are words.
     for option in $(grep -oE -- '--[a-z]+(-[a-z]+)*' $rules | sort -u); do
-        { "$redlock" run --help=all && "$redlock" exporter --help; } | grep -qE -- "^ +(-., )?$option\\b" || { echo "there is no $option"; return 1; }
+        grep -qE -- "^ +(-., )?$option\\b" "$made/options" || { echo "there is no $option"; return 1; }
     done
 }
-redlock=${REDLOCK:-build/redlock}
 check 'each option that the rules name is one' options_are_known
 
 finish
