@@ -5,6 +5,7 @@
 #include "names.h"
 #include "quorum.h"
 #include "random.h"
+#include "stake.h"
 
 bool redlock_is_shared(const struct redlock_lock *lock)
 {
@@ -79,6 +80,7 @@ static enum redlock_status change_role(struct redlock *r, struct redlock_lock *l
     if (status != REDLOCK_OK) return status;
     if (!draw_token(r, token)) return REDLOCK_NO_ENTROPY;
     if (is_upgrade && !has_ticket_to_write(r, lock)) return REDLOCK_BAD_CLOCK;
+    stake_use_scripts(r);
     lock_start(r, lock);
     lock->is_quiet = false;
     shared_change_token(r, lock, token);

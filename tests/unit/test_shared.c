@@ -506,6 +506,20 @@ TEST(s22_a_downgrade_lets_readers_in_and_no_writer_in_between)
     NO_KEYS();
 }
 
+/* It has sent no script before, so its nodes know none. */
+TEST(s22_a_downgraded_lock_of_an_engine_without_features_is_released)
+{
+    CLUSTER_COLD(3, 1, (void)0);
+    cluster_client_is_plain(cluster, 0);
+    RUN_MS(STORY_SETTLE_MS);
+    ACQUIRE(0, "door", DOOR_TTL);
+    DOWNGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RELEASE(0);
+    RUN_MS(5);
+    NO_KEYS();
+}
+
 /* Upgraded and downgraded in turn; at each step a release leaves nothing. */
 TEST(roles_change_as_often_as_one_likes)
 {
