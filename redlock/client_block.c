@@ -134,15 +134,20 @@ enum redlock_status redlock_acquire(struct redlock_client *c, struct redlock_loc
     return redlock_acquire_request(c, lock, &request);
 }
 
-enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock *lock, uint32_t ttl_ms)
+/* A lock that is to be extended or released has its names. */
+static enum redlock_status catch_up_with(struct redlock_client *c, const struct redlock_lock *lock, uint64_t *now)
 {
-    uint64_t now;
-    enum redlock_status status = catch_up(c, &now);
+    enum redlock_status status = catch_up(c, now);
 
-    if (status == REDLOCK_OK && !redlock_has_its_names(lock)) return REDLOCK_BAD_RESOURCE;
-    if (status == REDLOCK_OK) status = redlock_start_extend(&c->engine, lock, ttl_ms, now);
+    return status == REDLOCK_OK && !redlock_has_its_names(lock) ? REDLOCK_BAD_RESOURCE : status;
+}
+
+/* Waits for an extension or a change of the role, if it was started. A lock that was adopted, or acquired in an event loop, has no
+ * names yet. */
+static enum redlock_status end_extension(struct redlock_client *c, struct redlock_lock *lock, enum redlock_status status)
+{
     if (status == REDLOCK_OK) {
-        redlock_note_names(lock);       /* One that was adopted, or acquired in an event loop, has none yet. */
+        redlock_note_names(lock);
         status = run_operation(c, lock, HEEDS_NOTHING);
     }
     REDLOCK_ASSERT(status != REDLOCK_PENDING);
@@ -150,41 +155,39 @@ enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock
     return status;
 }
 
-/* Returns when the lock has the other role, or could not get it. */
-static enum redlock_status change_role(struct redlock_client *c, struct redlock_lock *lock,
-                                       enum redlock_status (*start)(struct redlock *r, struct redlock_lock *lock, uint64_t now_us))
+enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock *lock, uint32_t ttl_ms)
 {
     uint64_t now;
-    enum redlock_status status = catch_up(c, &now);
+    enum redlock_status status = catch_up_with(c, lock, &now);
 
-    if (status == REDLOCK_OK && !redlock_has_its_names(lock)) return REDLOCK_BAD_RESOURCE;
-    if (status == REDLOCK_OK) status = start(&c->engine, lock, now);
-    if (status == REDLOCK_OK) {
-        redlock_note_names(lock);       /* One that was adopted, or acquired in an event loop, has none yet. */
-        status = run_operation(c, lock, HEEDS_NOTHING);
-    }
-    REDLOCK_ASSERT(status != REDLOCK_PENDING);
-    if (status == REDLOCK_LOST) redlock_part(c, lock);
-    return status;
+    if (status == REDLOCK_OK) status = redlock_start_extend(&c->engine, lock, ttl_ms, now);
+    return end_extension(c, lock, status);
 }
 
 enum redlock_status redlock_upgrade(struct redlock_client *c, struct redlock_lock *lock)
 {
-    return change_role(c, lock, redlock_start_upgrade);
+    uint64_t now;
+    enum redlock_status status = catch_up_with(c, lock, &now);
+
+    if (status == REDLOCK_OK) status = redlock_start_upgrade(&c->engine, lock, now);
+    return end_extension(c, lock, status);
 }
 
 enum redlock_status redlock_downgrade(struct redlock_client *c, struct redlock_lock *lock)
 {
-    return change_role(c, lock, redlock_start_downgrade);
+    uint64_t now;
+    enum redlock_status status = catch_up_with(c, lock, &now);
+
+    if (status == REDLOCK_OK) status = redlock_start_downgrade(&c->engine, lock, now);
+    return end_extension(c, lock, status);
 }
 
 enum redlock_status redlock_release(struct redlock_client *c, struct redlock_lock *lock, unsigned *confirmed)
 {
     uint64_t now;
-    enum redlock_status status = catch_up(c, &now);
+    enum redlock_status status = catch_up_with(c, lock, &now);
 
     if (confirmed) *confirmed = 0;
-    if (status == REDLOCK_OK && !redlock_has_its_names(lock)) return REDLOCK_BAD_RESOURCE;
     if (status == REDLOCK_OK) status = redlock_start_release(&c->engine, lock, now);
     if (status == REDLOCK_OK) {
         status = run_operation(c, lock, HEEDS_NOTHING);
