@@ -3,29 +3,31 @@
 #ifndef ADMIN_SCRIPTS_H
 #define ADMIN_SCRIPTS_H
 
-/* tools/admin/removal.lua */
+/* tools/admin/removal.lua, with wake_first.lua */
 #define REMOVAL_SCRIPT \
     "local v,t,l=unpack(ARGV)" \
-    "local c,r,k=redis.call,redis.pcall,KEYS[1]" \
-    "local f,w,o=c('get',k),k..'#waiters',k..'#ticket'" \
-    "local a=w..'#waiters'" \
+    "local s,c,k,u,w=redis.call,redis.pcall,KEYS[1],'',0 " \
+    "local f,a,o=s('get',k),k..'#waiters',k..'#ticket'" \
+    "local g=a..'#waiters'" \
     "if f and f~=v then return-1 end " \
-    "if t~='0'and tonumber(c('get',o)or 0)<tonumber(t)then " \
-    "c('set',o,t,'px',math.max(l,c('pttl',o)))end " \
+    "if t~='0'and tonumber(s('get',o)or 0)<tonumber(t)then " \
+    "s('set',o,t,'px',math.max(l,s('pttl',o)))end " \
     "if not f then return 0 end " \
-    "local d=r('del',k,a)" \
-    "if type(d)=='table'then c('del',k)end " \
+    "local d=c('del',k,g)" \
+    "if type(d)=='table'then s('del',k)end " \
     "if d==1 then return 1 end " \
-    "local i=r('zpopmin',w)" \
+    "local i=c('zpopmin',a)" \
     "while i[1]do " \
-    "local h=r('publish','redlock:'..i[1]:sub(1,16),i[1]:sub(18))" \
+    "local h=c('publish','redlock:'..i[1]:sub(1,16),i[1]:sub(18)..u)" \
     "if h~=0 then " \
-    "if type(h)=='table'and type(r('pexpire',w,60000))~='table'then " \
-    "r('zadd',w,i[2],i[1])" \
-    "r('pexpire',w,60000)end " \
-    "r('set',a,'','px',60000)break end " \
-    "i=r('zpopmin',w)end " \
-    "return 1"
+    "if type(h)~='table'then " \
+    "w=1 " \
+    "elseif type(c('pexpire',a,60000))~='table'then " \
+    "c('zadd',a,i[2],i[1])" \
+    "c('pexpire',a,60000)end " \
+    "c('set',g,'','px',60000)break end " \
+    "i=c('zpopmin',a)end " \
+    "return 1+w"
 
 /* tools/admin/scan_known.lua */
 #define SCAN_KNOWN_SCRIPT \
