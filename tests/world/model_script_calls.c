@@ -173,8 +173,17 @@ bool call_zadd(struct run *run, struct slice name, uint64_t score, struct slice 
     return key != NULL;
 }
 
-bool call_line_up(struct run *run, struct slice waiters, uint64_t score, struct slice member, int64_t life_ms)
+static bool call_raise_flag(struct run *run, struct slice waiters, int64_t life_ms)
 {
+    const struct slice flag = name_with(waiters, "#waiters");
+    const bool done = call_set(run, flag, slice_of(""), life_ms);
+    slice_free(flag);
+    return done;
+}
+
+bool call_line_up(struct run *run, bool raises_flag, struct slice waiters, uint64_t score, struct slice member, int64_t life_ms)
+{
+    if (raises_flag && !call_raise_flag(run, waiters, life_ms)) return false;
     return call_pexpire(run, waiters, life_ms) && call_zadd(run, waiters, score, member) && call_pexpire(run, waiters, life_ms);
 }
 

@@ -46,6 +46,11 @@ static bool permit_restore_gives_up_others(void)
     return script_says(WIRE_PERMIT_RESTORE_SCRIPT, "==t then a('del',b..o)");
 }
 
+static bool permit_wait_raises_flag(void)
+{
+    return script_says(WIRE_PERMIT_WAIT_SCRIPT, "b('set',w..'#waiters'");
+}
+
 static bool permit_extend_only_lengthens(void)
 {
     return script_says(WIRE_PERMIT_EXTEND_SCRIPT, "l<m+0");
@@ -325,14 +330,12 @@ static bool permit_wait_looks(struct run *run, unsigned count, int64_t *free_in_
 void do_permit_wait(struct run *run)
 {
     const unsigned count = read_permits(run, 3, NULL);
-    const struct slice waiters = name_of_permit_waiters(run), flag = name_with(waiters, "#waiters");
+    const struct slice waiters = name_of_permit_waiters(run);
     int64_t arrived_at = 0, life_ms = 0, free_in_ms = -1;
     if (!slice_number(run->arguments[1], &arrived_at) || !slice_number(run->arguments[2], &life_ms) ||
         run->arguments[0].size > MODEL_ENTRY_MAX)
         model_breach(run->scene->node, "a wait script with arguments out of range");
-    const bool done = permit_wait_looks(run, count, &free_in_ms) && call_set(run, flag, slice_of(""), life_ms) &&
-                      call_line_up(run, waiters, (uint64_t)arrived_at, run->arguments[0], life_ms);
-    slice_free(flag);
+    const bool done = permit_wait_looks(run, count, &free_in_ms) && call_line_up(run, permit_wait_raises_flag(), waiters, (uint64_t)arrived_at, run->arguments[0], life_ms);
     slice_free(waiters);
     run->scene->call->did = done;
     if (done) model_answer_number(run->scene, free_in_ms);
