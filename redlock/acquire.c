@@ -1,7 +1,6 @@
 #include "acquire.h"
 
 #include "events.h"
-#include "holder.h"
 #include "outcome.h"
 #include "queue.h"
 #include "quorum.h"

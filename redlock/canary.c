@@ -17,7 +17,6 @@
 
 #include "events.h"
 #include "kinds/plain.h"
-#include "question.h"
 
 REDLOCK_STATIC_ASSERT(sizeof(struct redlock_scripts) <= sizeof(((struct redlock_durable *)0)->scripts),
                       "REDLOCK_DURABLE_WORDS is too small");

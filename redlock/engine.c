@@ -5,7 +5,6 @@
 #include "kinds/plain.h"
 #include "lock.h"
 #include "names.h"
-#include "queue.h"
 #include "quorum.h"
 #include "random.h"
 #include "restore.h"

@@ -6,7 +6,6 @@
 
 #include "private.h"
 #include "redlock.h"
-#include "wire.h"
 
 struct redlock_eventing {
     /* detail is the session, the phase or the status, by the kind of event. */

@@ -1,5 +1,5 @@
 /* A kind of locks has commands to acquire, extend and release it, and functions for all that differs from a plain lock. Each kind
- * is a file in kinds/, and no other file asks for the kind of a lock. */
+ * is a file in kinds/. No other file asks for the kind of a lock, but roles.c, which changes it. */
 #ifndef REDLOCK_KIND_H
 #define REDLOCK_KIND_H
 

@@ -3,12 +3,9 @@
 #include "acquire.h"
 #include "events.h"
 #include "extend.h"
-#include "holder.h"
-#include "inspect.h"
 #include "keeper.h"
 #include "outcome.h"
 #include "release.h"
-#include "waiter.h"
 
 /* ---- Verdicts ---- */
 

@@ -14,7 +14,6 @@
 #include "release.h"
 #include "retry.h"
 #include "ticket.h"
-#include "waiter.h"
 
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "events.h"
 #include "names.h"
 #include "queue.h"
-#include "quorum.h"
 
 #include <string.h>
 

@@ -1,11 +1,9 @@
 #include "stake.h"
 
 #include "events.h"
-#include "names.h"
 #include "queue.h"
 #include "quorum.h"
 
-#include <string.h>
 
 void stake_want(struct redlock *r, struct redlock_lock *lock, unsigned k, enum wire_command command)
 {

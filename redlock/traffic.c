@@ -1,6 +1,7 @@
 /* Optional: events of what is sent and heard. A refusal is read as the kind of its lock has it, so that no kind may call this. */
 #include "events.h"
 #include "kind.h"
+#include "node.h"
 #include "round.h"
 
 REDLOCK_STATIC_ASSERT((int)REDLOCK_COMMAND_NONE == (int)WIRE_NONE && (int)REDLOCK_COMMAND_AUTH == (int)WIRE_AUTH &&
@@ -23,15 +24,15 @@ REDLOCK_STATIC_ASSERT((int)REDLOCK_ANSWER_GRANTED == (int)WIRE_GRANTED && (int)R
 
 static void write_sent(const struct redlock *r, unsigned k, unsigned before)
 {
-    const struct redlock_node *node = &r->nodes[k];
+    struct redlock_node *node = &r->nodes[k];
 
     if (!event_is_wanted(r, REDLOCK_EVENT_SENT)) return;
     for (unsigned i = before; i < node->asked_count; i++) {
-        unsigned at = (node->asked_first + i) % r->config.pipeline;
-        struct redlock_event *event = event_begin(r, node->asked[at].lock, REDLOCK_EVENT_SENT, k);
+        const struct redlock_asked *asked = node_asked_at(node, &r->config, i);
+        struct redlock_event *event = event_begin(r, asked->lock, REDLOCK_EVENT_SENT, k);
         if (!event) continue;
-        event->command = (enum redlock_command)node->asked[at].command;
-        event->form = (enum redlock_form)node->asked[at].form;
+        event->command = (enum redlock_command)asked->command;
+        event->form = (enum redlock_form)asked->form;
         event->to_come = (uint16_t)(i + 1);
         if (event->lock) event_add_votes(event, &event->lock->round);
     }

@@ -1,5 +1,5 @@
-/* The wire: every command that redlock sends and every answer that it understands, byte for byte. Only this file knows both RESP
- * and locks. The scripts come from redlock/kinds, and scripts.h has them as they are sent.
+/* The wire: what the commands of all kinds have in common, and every answer that is understood, byte for byte. handshake.c builds
+ * the commands of the handshake, and kinds/ those of each kind. scripts.h has the scripts as they are sent.
  *
  * Handshake, pipelined, on each new connection (left out where not needed: AUTH, SELECT):
  *     AUTH [user] password            +OK
@@ -89,7 +89,7 @@
 enum wire_command {
     WIRE_NONE,
     WIRE_AUTH, WIRE_SELECT, WIRE_SETNAME, WIRE_INFO, WIRE_ROLE, WIRE_LOAD_RELEASE, WIRE_LOAD_EXTEND, WIRE_SUBSCRIBE,
-    WIRE_CANARY,            /* To a durable node (see durable.c). */
+    WIRE_CANARY,            /* To a durable node (see canary.c). */
     WIRE_READY,             /* No command, but the end of the handshake. */
     WIRE_ACQUIRE,
     WIRE_RESTORE,           /* The lock's holder sends it to a node that has lost the key. */
@@ -100,7 +100,6 @@ enum wire_command {
 enum {
     WIRE_VALUE_MAX = REDLOCK_TOKEN_TEXT + 1,    /* Bytes of a value that GETRANGE asks for. */
     WIRE_UPTIME_MAX = 50 * 365 * 86400,    /* 50 years. A server that claims more has a wrong clock. */
-    WIRE_TICKET_MAX_DIGITS = 16,
     WIRE_WAITERS_LIFE_MS = 60000,   /* An entry among the waiters is renewed more often than that, or its waiter is gone. */
     WIRE_WRITER_LIFE_MS = 20000,    /* So is the hint that a writer waits. */
     WIRE_FAIR_LEASE_MS = 5000,      /* The same for a place in the queue. */

@@ -193,7 +193,7 @@ static bool is_lost(const struct redlock_lock *lock)
 
 static void begin_anew(struct redlock *r, struct redlock_lock *lock)
 {
-    for (unsigned k = 0; k < r->node_count; k++) stake_let_go(r, lock, k);
+    stake_let_go_everywhere(r, lock);
     number_remove(&r->listening, lock);
     approach(lock);
 }

@@ -10,6 +10,7 @@
 
 #include "../events.h"
 #include "../holder.h"
+#include "../names.h"
 #include "../retry.h"
 
 enum { DISTANCE_US = 125 };     /* Pause between attempts that messages hasten, doubled by each one that was in vain. */
@@ -180,8 +181,7 @@ static bool is_waited_for(const struct redlock *r, const struct redlock_lock *lo
 {
     for (const struct redlock_lock *other = r->waiting.first; other; other = other->links[SLOT_DONE].next) {
         if (other == lock || other->kind != &redlock_redisson || other->wait_number == 0) continue;
-        if (other->name.size != lock->name.size) continue;
-        if (are_same_bytes(other->name.bytes, lock->name.bytes, lock->name.size)) return true;
+        if (names_are_of(r, other, &lock->name, 1)) return true;
     }
     return false;
 }

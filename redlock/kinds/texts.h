@@ -1,4 +1,4 @@
-/* Texts of scripts that two kinds have, each an object of its own (see kinds/plain.c). */
+/* The text of a script that two kinds have, as an object of each (see kinds/plain.c). */
 #ifndef REDLOCK_KINDS_TEXTS_H
 #define REDLOCK_KINDS_TEXTS_H
 
