@@ -17,19 +17,20 @@ void acquire_ask(struct redlock *r, struct redlock_lock *lock, unsigned k)
     bool leaves_soon = state == STAKE_LEAVING || (state == STAKE_OWED && !(lock->deferred & bit_of(k)));
     bool may_ask = stake_may_ask(r, k, has_ticket(lock));
 
-    REDLOCK_CHECK(lock->phase == PHASE_ACQUIRING);
+    REDLOCK_CHECK(lock->phase == REDLOCK_PHASE_ACQUIRING);
     REDLOCK_ASSERT(round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING);
     REDLOCK_ASSERT(state != STAKE_PLACED || lock->kind->keeps_place);
-    if ((state == STAKE_NONE || state == STAKE_PLACED) && may_ask) stake_want(r, lock, k, WIRE_ACQUIRE);
+    if ((state == STAKE_NONE || state == STAKE_PLACED) && may_ask) stake_want(r, lock, k, REDLOCK_COMMAND_ACQUIRE);
     else if (!leaves_soon || !may_ask)  round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
-    REDLOCK_ASSERT(leaves_soon || lock->stakes[k].want == WIRE_ACQUIRE || round_vote_of(&lock->round, k) != REDLOCK_VOTE_PENDING);
+    REDLOCK_ASSERT(leaves_soon || lock->stakes[k].want == REDLOCK_COMMAND_ACQUIRE ||
+                   round_vote_of(&lock->round, k) != REDLOCK_VOTE_PENDING);
 }
 
 static void wait_for_entropy(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(r->entropy_size < REDLOCK_TOKEN_SIZE);
     lock_leave_queue(r, lock);
-    lock_set_phase(r, lock, PHASE_NEEDS_ENTROPY);
+    lock_set_phase(r, lock, REDLOCK_PHASE_NEEDS_ENTROPY);
     lock->retry_at = timeout_at(r);
     queue_add(&r->needs_entropy, lock, SLOT_DONE);
     REDLOCK_ASSERT(lock_queue(r, lock) == &r->needs_entropy && r->needs_entropy.last == lock);
@@ -37,8 +38,8 @@ static void wait_for_entropy(struct redlock *r, struct redlock_lock *lock)
 
 void acquire_end_without_entropy(struct redlock *r, struct redlock_lock *lock)
 {
-    REDLOCK_ASSERT(lock->phase == PHASE_NEEDS_ENTROPY && r->now_us >= lock->retry_at);
-    outcome_set(r, lock, PHASE_IDLE, REDLOCK_NO_ENTROPY);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_NEEDS_ENTROPY && r->now_us >= lock->retry_at);
+    outcome_set(r, lock, REDLOCK_PHASE_IDLE, REDLOCK_NO_ENTROPY);
     REDLOCK_ASSERT(lock->round.number == 0 || lock->round.decided_at != 0);
 }
 
@@ -58,7 +59,7 @@ void acquire_begin(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(!lock_is_in_round(lock) && !lock_is_held(lock, r->now_us));
     REDLOCK_ASSERT(validity_us(lock->ttl_ms, 0, drift) >= min_validity_us(lock));
     if (has_ticket(lock) && !r->ticketing->propose(r, lock)) {
-        outcome_set(r, lock, PHASE_IDLE, REDLOCK_BAD_CLOCK);
+        outcome_set(r, lock, REDLOCK_PHASE_IDLE, REDLOCK_BAD_CLOCK);
         return;
     }
     lock->wakes = false;
@@ -69,14 +70,15 @@ void acquire_begin(struct redlock *r, struct redlock_lock *lock)
     lock_leave_queue(r, lock);
     lock->is_yielding = false;
     lock->yields_to = 0;
-    lock_begin_round(r, lock, WIRE_ACQUIRE, lock->ttl_ms, latest);
-    lock_set_phase(r, lock, PHASE_ACQUIRING);
+    lock_begin_round(r, lock, REDLOCK_COMMAND_ACQUIRE, lock->ttl_ms, latest);
+    lock_set_phase(r, lock, REDLOCK_PHASE_ACQUIRING);
     lock->asking = lock->taken = 0;
     for (unsigned k = 0; k < r->node_count; k++) {
         lock->stakes[k].holder_ms = REDLOCK_UNTOLD;
         acquire_ask(r, lock, k);
     }
-    REDLOCK_ASSERT(lock->phase == PHASE_ACQUIRING && (lock->round.granted | lock->round.refused | lock->round.unknown) == 0);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_ACQUIRING &&
+                   (lock->round.granted | lock->round.refused | lock->round.unknown) == 0);
 }
 
 /* ---- It is decided ---- */
@@ -89,7 +91,8 @@ static void stop_asking(struct redlock *r, struct redlock_lock *lock)
 
 static void win_attempt(struct redlock *r, struct redlock_lock *lock)
 {
-    REDLOCK_ASSERT(lock->phase == PHASE_ACQUIRING && round_count(lock->round.granted) >= quorum_of(r->node_count));   /* S1 */
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_ACQUIRING &&
+                   round_count(lock->round.granted) >= quorum_of(r->node_count));   /* S1 */
     stop_asking(r, lock);
     lock->valid_from = lock->round.started_at;
     lock->valid_until = r->now_us + round_validity_us(&lock->round, r->now_us);
@@ -100,7 +103,7 @@ static void win_attempt(struct redlock *r, struct redlock_lock *lock)
     if (!lock_is_woken(r, lock)) lock->refusals = 0;
     lock->attempt_status = REDLOCK_OK;
     event_note(r, lock, REDLOCK_EVENT_VERDICT, REDLOCK_OK);
-    outcome_set(r, lock, PHASE_HELD, REDLOCK_OK);
+    outcome_set(r, lock, REDLOCK_PHASE_HELD, REDLOCK_OK);
     REDLOCK_ASSERT(lock_is_held(lock, r->now_us));
     REDLOCK_ASSERT(lock->valid_until - lock->valid_from < (uint64_t)lock->ttl_ms * 1000);       /* S2 */
 }
@@ -125,7 +128,7 @@ static bool wait_for_next(struct redlock *r, struct redlock_lock *lock)
  * other attempt but the first. */
 static void lose_attempt(struct redlock *r, struct redlock_lock *lock)
 {
-    REDLOCK_ASSERT(lock->phase == PHASE_ACQUIRING && !lock_is_held(lock, r->now_us));
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_ACQUIRING && !lock_is_held(lock, r->now_us));
     lock->round.decided_at = r->now_us;
     lock->attempt_status =
         (uint8_t)outcome_of_loss(&lock->round, round_validity_us(&lock->round, r->now_us) < min_validity_us(lock));
@@ -134,37 +137,37 @@ static void lose_attempt(struct redlock *r, struct redlock_lock *lock)
     stake_let_go_everywhere(r, lock);
     if (has_ticket(lock) && r->ticketing->is_behind(r, lock)) {
         lock->is_corrected = true;
-        lock_set_phase(r, lock, PHASE_WAITING);
+        lock_set_phase(r, lock, REDLOCK_PHASE_WAITING);
         lock->retry_at = r->now_us;
     } else {
         lock->is_corrected = false;
-        if (!wait_for_next(r, lock)) lock_set_phase(r, lock, PHASE_ENDING);
+        if (!wait_for_next(r, lock)) lock_set_phase(r, lock, REDLOCK_PHASE_ENDING);
     }
     REDLOCK_ASSERT(lock->attempt_status != REDLOCK_OK);
-    REDLOCK_ASSERT(lock->phase == PHASE_ENDING || lock->is_corrected || lock->wait_until >= r->now_us ||
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_ENDING || lock->is_corrected || lock->wait_until >= r->now_us ||
                    r->now_us < lock->round.started_at);     /* A clock that has gone back may grant one attempt more. */
 }
 
 void acquire_judge_ending(struct redlock *r, struct redlock_lock *lock)
 {
-    REDLOCK_ASSERT(lock->phase == PHASE_ENDING && lock->attempt_status != REDLOCK_OK);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_ENDING && lock->attempt_status != REDLOCK_OK);
     if (lock->asking != 0 && !lock->has_timed_out) return;
     stop_asking(r, lock);
     REDLOCK_ASSERT(lock->asking == 0);
-    outcome_set(r, lock, PHASE_IDLE, lock->wait_until == 0 ? (enum redlock_status)lock->attempt_status : REDLOCK_TIMEOUT);
+    outcome_set(r, lock, REDLOCK_PHASE_IDLE, lock->wait_until == 0 ? (enum redlock_status)lock->attempt_status : REDLOCK_TIMEOUT);
 }
 
 void acquire_judge(struct redlock *r, struct redlock_lock *lock)
 {
-    REDLOCK_ASSERT(lock->phase == PHASE_ACQUIRING && lock->round.command == WIRE_ACQUIRE);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_ACQUIRING && lock->round.command == REDLOCK_COMMAND_ACQUIRE);
     if (lock->has_timed_out) round_close(&lock->round);
     switch (round_verdict(&lock->round, r->now_us, min_validity_us(lock))) {
     case VERDICT_PENDING: return;
     case VERDICT_WON:     win_attempt(r, lock); return;
     case VERDICT_LOST:    lose_attempt(r, lock);
     }
-    REDLOCK_ASSERT(lock->phase != PHASE_ACQUIRING && lock->round.decided_at != 0);
-    if (lock->phase == PHASE_ENDING) acquire_judge_ending(r, lock);
+    REDLOCK_ASSERT(lock->phase != REDLOCK_PHASE_ACQUIRING && lock->round.decided_at != 0);
+    if (lock->phase == REDLOCK_PHASE_ENDING) acquire_judge_ending(r, lock);
 }
 
 /* ---- Answers ---- */
@@ -177,22 +180,23 @@ void acquire_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
     uint8_t state = lock->stakes[a->k].state;
-    bool is_wanted = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_WAITING || lock->phase == PHASE_ENDING;
+    bool is_wanted = lock->phase == REDLOCK_PHASE_ACQUIRING || lock->phase == REDLOCK_PHASE_WAITING ||
+                     lock->phase == REDLOCK_PHASE_ENDING;
 
-    REDLOCK_ASSERT(a->command == WIRE_ACQUIRE && state != STAKE_NONE);     /* While the command is on its way, the key is not
-                                                                            * known to be gone. */
+    /* While the command is on its way, the key is not known to be gone. */
+    REDLOCK_ASSERT(a->command == REDLOCK_COMMAND_ACQUIRE && state != STAKE_NONE);
     if (a->current && state == STAKE_PLACED && stake_sends_text(r, a)) {
         if (!lock->kind->keeps_place) stake_set(lock, a->k, STAKE_NONE);
         return;
     }
     stake_vote(a);
-    if (lock->kind->granted && a->meaning == WIRE_GRANTED) lock->kind->granted(r, a);
+    if (lock->kind->granted && a->meaning == REDLOCK_ANSWER_GRANTED) lock->kind->granted(r, a);
     if (a->current && a->trouble == REDLOCK_TROUBLE_AHEAD) ticket_found_ahead(lock);
     if (lock->kind->answered) {
         lock->kind->answered(r, a);
         return;
     }
-    if (a->meaning != WIRE_REFUSED) return;
+    if (a->meaning != REDLOCK_ANSWER_REFUSED) return;
     if (state == STAKE_PLACED || state == STAKE_OWED) stake_clear(r, lock, a->k);
     REDLOCK_ASSERT(lock->stakes[a->k].state == STAKE_NONE || lock->stakes[a->k].state == STAKE_LEAVING);
     if (a->current && is_wanted && r->holding) r->holding->learn(r, a);

@@ -85,7 +85,7 @@ static void ask_put(struct redlock *r, unsigned k)
     if (node->apart) return;
     node_begin_writing(node, &r->config, &w);
     while ((question = first_unsent(r->questions, k)) != NULL && node_can_ask(node, &r->config) && put_question(&w, question)) {
-        struct redlock_asked asked = { .command = WIRE_QUESTION, .round = question->number };
+        struct redlock_asked asked = { .command = REDLOCK_COMMAND_QUESTION, .round = question->number };
         node_asked(node, &r->config, r->now_us, &asked);
         question->is_sent = true;
     }

@@ -94,14 +94,14 @@ void canary_hide(struct redlock_durable *d, unsigned k)
 
 /* ---- The handshake ---- */
 
-static bool canary_is_left_out(enum wire_command command, const struct redlock_login *login, bool is_subscription)
+static bool canary_is_left_out(enum redlock_command command, const struct redlock_login *login, bool is_subscription)
 {
-    return is_subscription || (command == WIRE_CANARY && !login->durable);
+    return is_subscription || (command == REDLOCK_COMMAND_CANARY && !login->durable);
 }
 
-static void canary_put(struct resp_writer *w, enum wire_command command, const struct redlock_scripts *scripts)
+static void canary_put(struct resp_writer *w, enum redlock_command command, const struct redlock_scripts *scripts)
 {
-    if (command != WIRE_CANARY) {
+    if (command != REDLOCK_COMMAND_CANARY) {
         plain_loading()->put(w, command, scripts);
         return;
     }
@@ -119,30 +119,30 @@ static void canary_begin_connection(struct redlock_durable *d, unsigned k)
 }
 
 /* A key with another value is no canary, and stays. */
-static enum wire_answer canary_read(struct redlock_durable *d, unsigned k, const struct redlock_asked *asked,
+static enum redlock_answer canary_read(struct redlock_durable *d, unsigned k, const struct redlock_asked *asked,
                                     const struct wire_reply *reply)
 {
-    enum wire_answer meaning = wire_read_any(asked, reply);
+    enum redlock_answer meaning = wire_read_any(asked, reply);
     uint8_t token[REDLOCK_TOKEN_SIZE];
 
-    if (meaning == WIRE_WRONG) return meaning;
-    if (meaning == WIRE_ERROR && wire_ends_session(wire_class(reply->text, reply->text_size))) return meaning;
+    if (meaning == REDLOCK_ANSWER_WRONG) return meaning;
+    if (meaning == REDLOCK_ANSWER_ERROR && wire_ends_session(wire_class(reply->text, reply->text_size))) return meaning;
     canary_begin_connection(d, k);
-    if (meaning == WIRE_ERROR) {
+    if (meaning == REDLOCK_ANSWER_ERROR) {
         canary_hide(d, k);
     } else {
-        bool is_there = meaning == WIRE_GRANTED && wire_token_read(reply->text, reply->text_size, token);
+        bool is_there = meaning == REDLOCK_ANSWER_GRANTED && wire_token_read(reply->text, reply->text_size, token);
         canary_judge(d, k, is_there ? token : NULL);
     }
-    return WIRE_GRANTED;
+    return REDLOCK_ANSWER_GRANTED;
 }
 
-static enum wire_answer canary_read_handshake(struct redlock_node *node, const struct redlock_asked *asked,
+static enum redlock_answer canary_read_handshake(struct redlock_node *node, const struct redlock_asked *asked,
                                               const struct redlock_scripts *scripts, const struct wire_reply *reply)
 {
     struct redlock_durable *d = part_of(scripts);
 
-    if (asked->command != WIRE_CANARY) return plain_loading()->read(node, asked, scripts, reply);
+    if (asked->command != REDLOCK_COMMAND_CANARY) return plain_loading()->read(node, asked, scripts, reply);
     return canary_read(d, (unsigned)(node - d->r->nodes), asked, reply);
 }
 

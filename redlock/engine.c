@@ -94,9 +94,9 @@ static void turn_voteless_away(struct redlock *r, unsigned k, bool moved)
 
     for (lock = r->nodes[k].queue.first; lock; lock = next) {
         uint8_t want = lock->stakes[k].want;
-        bool for_ticket = want != WIRE_EXTEND && has_ticket(lock);
+        bool for_ticket = want != REDLOCK_COMMAND_EXTEND && has_ticket(lock);
         next = lock->links[k].next;
-        if (want != WIRE_ACQUIRE && want != WIRE_EXTEND && want != WIRE_RESTORE) continue;
+        if (want != REDLOCK_COMMAND_ACQUIRE && want != REDLOCK_COMMAND_EXTEND && want != REDLOCK_COMMAND_RESTORE) continue;
         if (!node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || moved) lock_turn_away(r, k, lock);
     }
 }
@@ -119,7 +119,7 @@ static void end_handshake(struct redlock *r, unsigned k)
     if (r->waking) r->waking->stands(r, k);
 }
 
-static void answer_handshake(struct redlock *r, unsigned k, enum wire_command command, const struct wire_reply *reply)
+static void answer_handshake(struct redlock *r, unsigned k, enum redlock_command command, const struct wire_reply *reply)
 {
     struct redlock_node *node = &r->nodes[k];
 
@@ -131,8 +131,8 @@ static void note_answer(struct redlock_node *node, const struct answer *a)
 {
     bool is_news = a->trouble != REDLOCK_TROUBLE_NOSCRIPT || node->trouble == REDLOCK_TROUBLE_NONE;
 
-    if (a->meaning != WIRE_ERROR && node->noted == a->command) node->trouble = REDLOCK_TROUBLE_NONE;
-    if (a->meaning == WIRE_ERROR && is_news)                   node_note(node, a->command, a->trouble, a->reply->text);
+    if (a->meaning != REDLOCK_ANSWER_ERROR && node->noted == a->command) node->trouble = REDLOCK_TROUBLE_NONE;
+    if (a->meaning == REDLOCK_ANSWER_ERROR && is_news)                   node_note(node, a->command, a->trouble, a->reply->text);
 }
 
 /* An answer to a command of a lock, which may be forgotten. */
@@ -142,19 +142,19 @@ static void answer_command(struct redlock *r, unsigned k, const struct redlock_a
     struct answer a = {
         .lock = asked->lock,
         .k = k,
-        .command = (enum wire_command)asked->command,
+        .command = (enum redlock_command)asked->command,
         .meaning = wire_read(asked, reply),
         .current = asked->lock && asked->round == asked->lock->round.number,
-        .form = (enum wire_form)asked->form,
+        .form = (enum redlock_form)asked->form,
         .reply = reply,
     };
 
-    if (a.meaning == WIRE_WRONG) {      /* S16 */
+    if (a.meaning == REDLOCK_ANSWER_WRONG) {      /* S16 */
         node_give_up_for(node, REDLOCK_TROUBLE_PROTOCOL, REASON_WRONG_TYPE);
         lock_never_answered(r, k, asked);
         return;
     }
-    if (a.meaning == WIRE_ERROR) a.trouble = wire_class(reply->text, reply->text_size);
+    if (a.meaning == REDLOCK_ANSWER_ERROR) a.trouble = wire_class(reply->text, reply->text_size);
     note_answer(node, &a);
     if (a.lock) lock_answer(r, &a);
     if (wire_ends_session(a.trouble)) node_give_up(node, a.trouble, reply->text);
@@ -397,7 +397,7 @@ unsigned redlock_wants(const struct redlock *r, unsigned k)
     case NODE_CONNECTING: return REDLOCK_WANT_CONNECT;
     case NODE_CLOSING:    return REDLOCK_WANT_CLOSE;
     case NODE_HANDSHAKE:
-        return REDLOCK_WANT_RECEIVE | (has_bytes || (can_ask && node->step != WIRE_READY) ? REDLOCK_WANT_SEND : 0u);
+        return REDLOCK_WANT_RECEIVE | (has_bytes || (can_ask && node->step != REDLOCK_COMMAND_READY) ? REDLOCK_WANT_SEND : 0u);
     case NODE_READY:
         return REDLOCK_WANT_RECEIVE | (has_bytes || (can_ask && has_to_ask(r, k)) ? REDLOCK_WANT_SEND : 0u);
     case NODE_DISCONNECTED:    break;
@@ -501,9 +501,9 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
     node->receive_end += (uint32_t)size;
     while (node_next_reply(node, &r->config, now_us, &r->questions, &asked, &reply)) {
         if (r->events) r->events->feature->heard(r, k, &asked, &reply);
-        if (asked.command == WIRE_NONE)      r->waking->hear(r, k - r->node_count, &reply);
-        else if (asked.command < WIRE_READY) answer_handshake(r, k, (enum wire_command)asked.command, &reply);
-        else if (asked.command != WIRE_QUESTION) answer_command(r, k, &asked, &reply);
+        if (asked.command == REDLOCK_COMMAND_NONE)      r->waking->hear(r, k - r->node_count, &reply);
+        else if (asked.command < REDLOCK_COMMAND_READY) answer_handshake(r, k, (enum redlock_command)asked.command, &reply);
+        else if (asked.command != REDLOCK_COMMAND_QUESTION) answer_command(r, k, &asked, &reply);
     }
     if (node->state == NODE_CLOSING) abandon_session(r, k);
     REDLOCK_LOOK_AT_SESSION(r, k);

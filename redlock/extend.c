@@ -7,13 +7,13 @@ void extend_begin(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms)
 {
     REDLOCK_CHECK(lock_is_held(lock, r->now_us));
     REDLOCK_ASSERT(ttl_ms > 0);
-    lock_begin_round(r, lock, WIRE_EXTEND, ttl_ms, lock->valid_until);
-    lock_set_phase(r, lock, PHASE_EXTENDING);
+    lock_begin_round(r, lock, REDLOCK_COMMAND_EXTEND, ttl_ms, lock->valid_until);
+    lock_set_phase(r, lock, REDLOCK_PHASE_EXTENDING);
     for (unsigned k = 0; k < r->node_count; k++) {
         if (lock->stakes[k].state == STAKE_PLACED && stake_may_ask(r, k, false)) {
-            stake_want(r, lock, k, WIRE_EXTEND);
+            stake_want(r, lock, k, REDLOCK_COMMAND_EXTEND);
         } else {    /* A key that may be there is part of the old promise, so it stays. */
-            if (lock->stakes[k].want != WIRE_RELEASE) stake_want_nothing(r, lock, k);
+            if (lock->stakes[k].want != REDLOCK_COMMAND_RELEASE) stake_want_nothing(r, lock, k);
             round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
         }
     }
@@ -26,7 +26,7 @@ static enum redlock_status lose_extension(struct redlock *r, struct redlock_lock
 {
     const struct redlock_round *round = &lock->round;
 
-    REDLOCK_ASSERT(lock->phase == PHASE_EXTENDING);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_EXTENDING);
     REDLOCK_ASSERT(ended || round_validity_us(round, r->now_us) == 0 || round_count(round->granted) < quorum_of(r->node_count));
     if (lock->is_unconfirmed && ended) {
         round_close(&lock->round);
@@ -59,8 +59,8 @@ enum redlock_status extend_judge(struct redlock *r, struct redlock_lock *lock)
     bool ended = r->now_us >= lock->valid_until || r->now_us < lock->valid_from;
     enum verdict verdict;
 
-    REDLOCK_CHECK(lock->phase == PHASE_EXTENDING);
-    REDLOCK_ASSERT(lock->round.command == WIRE_EXTEND);
+    REDLOCK_CHECK(lock->phase == REDLOCK_PHASE_EXTENDING);
+    REDLOCK_ASSERT(lock->round.command == REDLOCK_COMMAND_EXTEND);
     if (lock->has_timed_out) round_close(&lock->round);
     verdict = ended ? VERDICT_LOST : round_verdict(&lock->round, r->now_us, 0);
     if (verdict == VERDICT_PENDING) return REDLOCK_PENDING;
@@ -70,11 +70,11 @@ enum redlock_status extend_judge(struct redlock *r, struct redlock_lock *lock)
 void extend_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
-    bool is_open = a->current && lock->phase == PHASE_EXTENDING;
-    bool is_won = a->current && lock->phase == PHASE_HELD && lock->valid_from == lock->round.started_at;
+    bool is_open = a->current && lock->phase == REDLOCK_PHASE_EXTENDING;
+    bool is_won = a->current && lock->phase == REDLOCK_PHASE_HELD && lock->valid_from == lock->round.started_at;
     bool is_in_time = is_won && !lock_is_past_deadline(r, lock);  /* Each extra node that holds the key may fail later. */
 
-    REDLOCK_ASSERT(a->command == WIRE_EXTEND);
+    REDLOCK_ASSERT(a->command == REDLOCK_COMMAND_EXTEND);
     REDLOCK_ASSERT(!is_won || lock->round.decided_at != 0);
     if ((is_open || is_in_time) && stake_sends_text(r, a)) return;
     stake_vote(a);

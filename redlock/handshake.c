@@ -25,31 +25,31 @@ static void put_auth(struct resp_writer *w, const struct redlock_login *login)
     resp_text(w, login->password);
 }
 
-bool handshake_put(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
+bool handshake_put(struct resp_writer *w, enum redlock_command command, const struct redlock_login *login,
                        const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE])
 {
     switch (command) {
-    case WIRE_AUTH:         put_auth(w, login); break;
-    case WIRE_SELECT:       put_select(w, login->database); break;
-    case WIRE_SETNAME:      put_words(w, 3, "CLIENT SETNAME redlock"); break;
-    case WIRE_INFO:         put_words(w, 1, "INFO"); break;
-    case WIRE_ROLE:         put_words(w, 1, "ROLE"); break;
-    case WIRE_SUBSCRIBE:    scripts->put_subscribe(w, engine); break;
-    default:                scripts->loading->put(w, command, scripts);
+    case REDLOCK_COMMAND_AUTH:         put_auth(w, login); break;
+    case REDLOCK_COMMAND_SELECT:       put_select(w, login->database); break;
+    case REDLOCK_COMMAND_SETNAME:      put_words(w, 3, "CLIENT SETNAME redlock"); break;
+    case REDLOCK_COMMAND_INFO:         put_words(w, 1, "INFO"); break;
+    case REDLOCK_COMMAND_ROLE:         put_words(w, 1, "ROLE"); break;
+    case REDLOCK_COMMAND_SUBSCRIBE:    scripts->put_subscribe(w, engine); break;
+    default:                           scripts->loading->put(w, command, scripts);
     }
     return resp_end(w);
 }
 
-bool handshake_leaves_out(enum wire_command command, const struct redlock_login *login, const struct redlock_scripts *scripts,
+bool handshake_leaves_out(enum redlock_command command, const struct redlock_login *login, const struct redlock_scripts *scripts,
                       bool is_subscription)
 {
     switch (command) {
-    case WIRE_AUTH:      return !login->password;
-    case WIRE_SETNAME:   return false;
-    case WIRE_SUBSCRIBE: return !is_subscription;
-    case WIRE_SELECT:    return is_subscription || login->database == 0;
-    case WIRE_INFO:
-    case WIRE_ROLE:      return is_subscription;
-    default:             return !scripts->loading || scripts->loading->is_left_out(command, login, is_subscription);
+    case REDLOCK_COMMAND_AUTH:      return !login->password;
+    case REDLOCK_COMMAND_SETNAME:   return false;
+    case REDLOCK_COMMAND_SUBSCRIBE: return !is_subscription;
+    case REDLOCK_COMMAND_SELECT:    return is_subscription || login->database == 0;
+    case REDLOCK_COMMAND_INFO:
+    case REDLOCK_COMMAND_ROLE:      return is_subscription;
+    default:                        return !scripts->loading || scripts->loading->is_left_out(command, login, is_subscription);
     }
 }

@@ -14,9 +14,9 @@ static void holder_learn(struct redlock *r, const struct answer *a)
         lock->ticket_seen = later(lock->ticket_seen, counter);
         lock->stakes[a->k].holder_ms = retry_ms_of(pttl);
         if (pttl != -2) lock->taken |= bit_of(a->k);
-    } else if (lock->phase != PHASE_WAITING) {
+    } else if (lock->phase != REDLOCK_PHASE_WAITING) {
         lock->asking |= bit_of(a->k);
-        stake_want(r, lock, a->k, WIRE_PTTL);
+        stake_want(r, lock, a->k, REDLOCK_COMMAND_PTTL);
     }
 }
 
@@ -24,14 +24,14 @@ static void holder_answer(const struct answer *a)
 {
     if (!a->current) return;
     a->lock->asking &= (uint16_t)~bit_of(a->k);
-    if (a->meaning == WIRE_GRANTED) a->lock->stakes[a->k].holder_ms = retry_ms_of(a->reply->integer);
+    if (a->meaning == REDLOCK_ANSWER_GRANTED) a->lock->stakes[a->k].holder_ms = retry_ms_of(a->reply->integer);
 }
 
 static void holder_stop(struct redlock *r, struct redlock_lock *lock)
 {
     lock->asking = 0;
     for (unsigned k = 0; k < r->node_count; k++)
-        if (lock->stakes[k].want == WIRE_PTTL) stake_want_nothing(r, lock, k);
+        if (lock->stakes[k].want == REDLOCK_COMMAND_PTTL) stake_want_nothing(r, lock, k);
 }
 
 const struct redlock_holding *holder_feature(void)

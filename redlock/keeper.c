@@ -11,7 +11,7 @@ enum {
 
 static void end_keeping(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
 {
-    REDLOCK_ASSERT(lock->is_kept && lock->phase == PHASE_HELD);
+    REDLOCK_ASSERT(lock->is_kept && lock->phase == REDLOCK_PHASE_HELD);
     lock->is_kept = false;
     lock_tell(r, lock, status);
     REDLOCK_ASSERT(lock->status == status && lock_keep_at(lock) == REDLOCK_NEVER);
@@ -30,7 +30,7 @@ static void keeper_schedule(struct redlock *r, struct redlock_lock *lock)
 
 void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms)
 {
-    REDLOCK_CHECK(lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING);
+    REDLOCK_CHECK(lock->phase == REDLOCK_PHASE_HELD || lock->phase == REDLOCK_PHASE_EXTENDING);
     r->keeping = keeper_feature();
     lock->is_kept = true;
     lock->use.keep.until = hold_ms > 0 ? r->now_us + (uint64_t)hold_ms * 1000 : REDLOCK_NEVER;
@@ -65,7 +65,7 @@ static void keeper_tick(struct redlock *r, struct redlock_lock *lock)
 {
     uint32_t ttl_ms;
 
-    REDLOCK_ASSERT(lock->is_kept && lock->phase == PHASE_HELD);
+    REDLOCK_ASSERT(lock->is_kept && lock->phase == REDLOCK_PHASE_HELD);
     if (r->now_us < lock_keep_at(lock)) return;
     if (!lock_is_held(lock, r->now_us)) {   /* S10 */
         end_keeping(r, lock, REDLOCK_LOST);
@@ -79,7 +79,7 @@ static void keeper_tick(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(ttl_ms <= lock->ttl_ms);     /* S13: it is shorter at the end of the time. */
     lock->is_quiet = true;
     extend_begin(r, lock, ttl_ms);
-    REDLOCK_ASSERT(lock->phase == PHASE_EXTENDING && lock->is_quiet);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_EXTENDING && lock->is_quiet);
 }
 
 /* Not too soon, since clients that fail together would fail together again, but within the validity that is left. */
@@ -98,10 +98,10 @@ static void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum r
     bool is_news = status != (enum redlock_status)lock->status;
 
     REDLOCK_CHECK(is_quiet(lock) && status != REDLOCK_PENDING);
-    REDLOCK_ASSERT(lock->phase == PHASE_EXTENDING && lock->is_kept);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_EXTENDING && lock->is_kept);
     lock->is_quiet = false;
     lock->round.decided_at = r->now_us;
-    lock_set_phase(r, lock, PHASE_HELD);
+    lock_set_phase(r, lock, REDLOCK_PHASE_HELD);
     if (status == REDLOCK_LOST) {
         end_keeping(r, lock, REDLOCK_LOST);
         return;

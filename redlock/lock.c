@@ -12,7 +12,7 @@
 static void judge_acquiring(struct redlock *r, struct redlock_lock *lock)
 {
     acquire_judge(r, lock);
-    if (r->waking && lock->phase == PHASE_WAITING && !lock->is_corrected) r->waking->begin(r, lock);
+    if (r->waking && lock->phase == REDLOCK_PHASE_WAITING && !lock->is_corrected) r->waking->begin(r, lock);
 }
 
 static void judge_extending(struct redlock *r, struct redlock_lock *lock)
@@ -30,22 +30,22 @@ static void judge_extending(struct redlock *r, struct redlock_lock *lock)
         r->keeping->extended(r, lock, status);
         return;
     }
-    outcome_set(r, lock, PHASE_HELD, status);
+    outcome_set(r, lock, REDLOCK_PHASE_HELD, status);
     if (is_kept(lock) && status == REDLOCK_OK) r->keeping->schedule(r, lock);
 }
 
 void lock_judge(struct redlock *r, struct redlock_lock *lock)
 {
-    switch ((enum phase)lock->phase) {
-    case PHASE_ACQUIRING:  judge_acquiring(r, lock); break;
-    case PHASE_ENDING:   acquire_judge_ending(r, lock); break;
-    case PHASE_EXTENDING:  judge_extending(r, lock); break;
-    case PHASE_RELEASING:  release_judge(r, lock); break;
-    case PHASE_INSPECTING: r->inspecting->judge(r, lock); break;
-    case PHASE_IDLE:
-    case PHASE_WAITING:
-    case PHASE_NEEDS_ENTROPY:
-    case PHASE_HELD:       break;
+    switch ((enum redlock_phase)lock->phase) {
+    case REDLOCK_PHASE_ACQUIRING:  judge_acquiring(r, lock); break;
+    case REDLOCK_PHASE_ENDING:   acquire_judge_ending(r, lock); break;
+    case REDLOCK_PHASE_EXTENDING:  judge_extending(r, lock); break;
+    case REDLOCK_PHASE_RELEASING:  release_judge(r, lock); break;
+    case REDLOCK_PHASE_INSPECTING: r->inspecting->judge(r, lock); break;
+    case REDLOCK_PHASE_IDLE:
+    case REDLOCK_PHASE_WAITING:
+    case REDLOCK_PHASE_NEEDS_ENTROPY:
+    case REDLOCK_PHASE_HELD:       break;
     }
     lock_reschedule(r, lock);
 }
@@ -56,47 +56,47 @@ void lock_judge(struct redlock *r, struct redlock_lock *lock)
  * longer. */
 static void stake_was_cleared(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
-    enum phase phase = (enum phase)lock->phase;
+    enum redlock_phase phase = (enum redlock_phase)lock->phase;
 
     event_note(r, lock, REDLOCK_EVENT_CLEARED, k);
-    if (has_entry(lock, k) && (phase == PHASE_IDLE || phase == PHASE_RELEASING)) stake_owe(r, lock, k);
-    if (phase == PHASE_EXTENDING || phase == PHASE_RELEASING) round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
-    if (phase == PHASE_ACQUIRING && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING) acquire_ask(r, lock, k);
-    if (phase == PHASE_WAITING && r->waking) r->waking->line_up(r, lock, k);
+    if (has_entry(lock, k) && (phase == REDLOCK_PHASE_IDLE || phase == REDLOCK_PHASE_RELEASING)) stake_owe(r, lock, k);
+    if (phase == REDLOCK_PHASE_EXTENDING || phase == REDLOCK_PHASE_RELEASING) round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
+    if (phase == REDLOCK_PHASE_ACQUIRING && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING) acquire_ask(r, lock, k);
+    if (phase == REDLOCK_PHASE_WAITING && r->waking) r->waking->line_up(r, lock, k);
 }
 
 static void answer_question(struct redlock *r, const struct answer *a)
 {
-    if (a->command == WIRE_GETRANGE || a->lock->round.command == WIRE_GETRANGE) r->inspecting->answer(a);
+    if (a->command == REDLOCK_COMMAND_GETRANGE || a->lock->round.command == REDLOCK_COMMAND_GETRANGE) r->inspecting->answer(a);
     else                                                                       r->holding->answer(a);
 }
 
 /* 2: it has woken another client. */
 REDLOCK_OUTLINE static void answer_release(struct redlock *r, const struct answer *a)
 {
-    if (a->meaning == WIRE_GRANTED && a->reply->integer == 2 && r->waking) r->waking->has_woken(a->lock);
+    if (a->meaning == REDLOCK_ANSWER_GRANTED && a->reply->integer == 2 && r->waking) r->waking->has_woken(a->lock);
     release_answer(r, a);
 }
 
 static void hand_to_operation(struct redlock *r, const struct answer *a)
 {
     switch (a->command) {
-    case WIRE_ACQUIRE: acquire_answer(r, a); break;
-    case WIRE_RESTORE: r->restoring->answer(r, a); break;
-    case WIRE_EXTEND:  extend_answer(r, a); break;
-    case WIRE_RELEASE: answer_release(r, a); break;
-    case WIRE_WAIT:    r->waking->answer(r, a); break;
-    default:           answer_question(r, a); break;
+    case REDLOCK_COMMAND_ACQUIRE: acquire_answer(r, a); break;
+    case REDLOCK_COMMAND_RESTORE: r->restoring->answer(r, a); break;
+    case REDLOCK_COMMAND_EXTEND:  extend_answer(r, a); break;
+    case REDLOCK_COMMAND_RELEASE: answer_release(r, a); break;
+    case REDLOCK_COMMAND_WAIT:    r->waking->answer(r, a); break;
+    default:                      answer_question(r, a); break;
     }
 }
 
 /* It is no stray. But after one its key is one more that a release may find. */
-static void note_set_answered(struct redlock_stake *stake, enum wire_answer meaning)
+static void note_set_answered(struct redlock_stake *stake, enum redlock_answer meaning)
 {
     unsigned count = stake->strays & STRAYS_COUNT;
 
     REDLOCK_CHECK(count > 0);       /* Like lock_answer. */
-    if (count == 1 || meaning == WIRE_REFUSED) stake->strays--;
+    if (count == 1 || meaning == REDLOCK_ANSWER_REFUSED) stake->strays--;
 }
 
 void lock_answer(struct redlock *r, const struct answer *a)
@@ -108,10 +108,10 @@ void lock_answer(struct redlock *r, const struct answer *a)
     a->lock->outstanding--;
     if (is_with_ttl(a->command)) {
         stake_note_end(r, a->lock);
-        if (a->command != WIRE_EXTEND) note_set_answered(stake, a->meaning);
+        if (a->command != REDLOCK_COMMAND_EXTEND) note_set_answered(stake, a->meaning);
     }
     hand_to_operation(r, a);
-    if (was_there && stake->state == STAKE_NONE && stake->want != WIRE_ACQUIRE) stake_was_cleared(r, a->lock, a->k);
+    if (was_there && stake->state == STAKE_NONE && stake->want != REDLOCK_COMMAND_ACQUIRE) stake_was_cleared(r, a->lock, a->k);
     lock_judge(r, a->lock);
     REDLOCK_LOOK_AT_LOCK(r, a->lock);
 }
@@ -127,14 +127,14 @@ void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_ask
     if (!lock) return;
     stake = &lock->stakes[k];
     lock->outstanding--;
-    if (stake_is_vote(lock, asked->round == lock->round.number, (enum wire_command)asked->command))
+    if (stake_is_vote(lock, asked->round == lock->round.number, (enum redlock_command)asked->command))
         round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
     lock->asking &= (uint16_t)~bit_of(k);
-    if (is_with_ttl((enum wire_command)asked->command)) {
+    if (is_with_ttl((enum redlock_command)asked->command)) {
         stake_note_end(r, lock);
         if (lock->kind->not_told) lock->kind->not_told(lock, k);
     }
-    if (asked->command == WIRE_RELEASE && r->waking) r->waking->keep_entry(lock, k);
+    if (asked->command == REDLOCK_COMMAND_RELEASE && r->waking) r->waking->keep_entry(lock, k);
     if (stake->state == STAKE_LEAVING) stake_owe(r, lock, k);
     lock_judge(r, lock);
 }
@@ -145,10 +145,11 @@ void lock_turn_away(struct redlock *r, unsigned k, struct redlock_lock *lock)
     struct redlock_stake *stake = &lock->stakes[k];
 
     if (!r->nodes[k].settled) return;
-    if (stake->want == WIRE_RELEASE) {
+    if (stake->want == REDLOCK_COMMAND_RELEASE) {
         stake_give_up_waiting(lock, k);
     } else {
-        if (stake->want == WIRE_ACQUIRE || stake->want == WIRE_EXTEND) round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
+        if (stake->want == REDLOCK_COMMAND_ACQUIRE || stake->want == REDLOCK_COMMAND_EXTEND)
+            round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
         stake_want_nothing(r, lock, k);
         lock->asking &= (uint16_t)~bit_of(k);
     }
@@ -197,9 +198,9 @@ static void tick_waiting(struct redlock *r, struct redlock_lock *lock)
 void lock_tick(struct redlock *r, struct redlock_lock *lock)
 {
     if (lock->owed) tick_debts(r, lock);
-    if (lock->phase == PHASE_NEEDS_ENTROPY && r->now_us >= lock->retry_at) acquire_end_without_entropy(r, lock);
-    if (lock->phase == PHASE_WAITING && r->now_us >= lock->retry_at) tick_waiting(r, lock);
-    if (lock->phase == PHASE_HELD && is_kept(lock)) r->keeping->tick(r, lock);
+    if (lock->phase == REDLOCK_PHASE_NEEDS_ENTROPY && r->now_us >= lock->retry_at) acquire_end_without_entropy(r, lock);
+    if (lock->phase == REDLOCK_PHASE_WAITING && r->now_us >= lock->retry_at) tick_waiting(r, lock);
+    if (lock->phase == REDLOCK_PHASE_HELD && is_kept(lock)) r->keeping->tick(r, lock);
     lock->has_timed_out = lock_is_past_deadline(r, lock);
     lock_judge(r, lock);
     REDLOCK_LOOK_AT_LOCK(r, lock);

@@ -32,18 +32,6 @@ enum strays {
     STRAYS_ROLE = 0x80      /* The lock's role may change there. It is known by either token until the stake is cleared. */
 };
 
-enum phase {
-    PHASE_IDLE,         /* Nothing is under way; something may be owed. */
-    PHASE_WAITING,      /* For the next attempt at retry_at, or for a wake-up. */
-    PHASE_NEEDS_ENTROPY,  /* For random bytes, until retry_at. */
-    PHASE_ACQUIRING,
-    PHASE_ENDING,       /* The last attempt is lost, and nodes are asked how long the holder has left. */
-    PHASE_HELD,         /* Won. Only the clock shows whether it is still held (S10). */
-    PHASE_EXTENDING,
-    PHASE_RELEASING,
-    PHASE_INSPECTING
-};
-
 enum { SLOT_DONE = REDLOCK_NODES_MAX };     /* The link for the engine's own queues (needs_entropy, waiting, or else done). */
 
 static inline uint64_t later(uint64_t a, uint64_t b)
@@ -63,9 +51,9 @@ static inline uint64_t timeout_at(const struct redlock *r)
 }
 
 /* True if a TTL is sent with it. */
-static inline bool is_with_ttl(enum wire_command command)
+static inline bool is_with_ttl(enum redlock_command command)
 {
-    return command == WIRE_ACQUIRE || command == WIRE_RESTORE || command == WIRE_EXTEND;
+    return command == REDLOCK_COMMAND_ACQUIRE || command == REDLOCK_COMMAND_RESTORE || command == REDLOCK_COMMAND_EXTEND;
 }
 
 /* A win with less validity than this counts as lost. */
@@ -97,7 +85,7 @@ static inline bool is_quiet(const struct redlock_lock *lock)
 }
 
 /* Only this function changes the phase. */
-REDLOCK_PRIVATE void lock_set_phase(struct redlock *r, struct redlock_lock *lock, enum phase phase);
+REDLOCK_PRIVATE void lock_set_phase(struct redlock *r, struct redlock_lock *lock, enum redlock_phase phase);
 REDLOCK_PRIVATE bool lock_is_in_round(const struct redlock_lock *lock);
 /* See redlock_idle. */
 REDLOCK_PRIVATE bool lock_is_idle(const struct redlock_lock *lock);
@@ -130,7 +118,7 @@ REDLOCK_PRIVATE void lock_start(struct redlock *r, struct redlock_lock *lock);
 
 /* Begins a round for a command, with a TTL or without (0), which ends with the node timeout or at latest, whichever is first.
  * Call it before the phase is set. */
-REDLOCK_PRIVATE void lock_begin_round(struct redlock *r, struct redlock_lock *lock, enum wire_command command, uint32_t ttl_ms,
+REDLOCK_PRIVATE void lock_begin_round(struct redlock *r, struct redlock_lock *lock, enum redlock_command command, uint32_t ttl_ms,
                                       uint64_t latest);
 
 /* Puts the lock into the heap for the time when it must be looked at again. Call after any change of that time. */

@@ -188,7 +188,7 @@ enum redlock_status redlock_start_mark(struct redlock *r, struct redlock_mark *m
     note_period(mark, lock, period);
     if (is_too_late(mark, now_us)) return REDLOCK_TOO_LATE;
     write_question(r, mark, period, now_us);
-    round_begin(&mark->round, WIRE_QUESTION, r->node_count, now_us, timeout_at(r));
+    round_begin(&mark->round, REDLOCK_COMMAND_QUESTION, r->node_count, now_us, timeout_at(r));
     for (unsigned k = 0; k < r->node_count && status == REDLOCK_OK; k++) status = ask_for_mark(r, mark, k, now_us);
     return status;
 }

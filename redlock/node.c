@@ -97,7 +97,8 @@ uint64_t node_wake_at(const struct redlock_node *node, bool is_needed)
 /* The next command of the handshake that is not left out with this login. */
 static void step_from(struct redlock_node *node, unsigned step, const struct redlock_scripts *scripts)
 {
-    while (step != WIRE_READY && handshake_leaves_out((enum wire_command)step, &node->login, scripts, is_for_wake_ups(node)))
+    while (step != REDLOCK_COMMAND_READY && handshake_leaves_out((enum redlock_command)step, &node->login, scripts,
+                                                                 is_for_wake_ups(node)))
         step++;
     node->step = (uint8_t)step;
 }
@@ -111,10 +112,10 @@ void node_connected(struct redlock_node *node, const struct redlock_config *conf
     node->send_start = node->send_end = node->receive_start = node->receive_end = 0;
     node->apart = NULL;
     resp_parser_init(parser_of(node), &limits);
-    node->step = WIRE_AUTH;
+    node->step = REDLOCK_COMMAND_AUTH;
 }
 
-void node_note(struct redlock_node *node, enum wire_command command, enum redlock_trouble trouble, const char *text)
+void node_note(struct redlock_node *node, enum redlock_command command, enum redlock_trouble trouble, const char *text)
 {
     size_t size = length_of(text, sizeof node->error - 1);
 
@@ -130,7 +131,7 @@ void node_give_up(struct redlock_node *node, enum redlock_trouble trouble, const
     node->settled = node->state != NODE_READY || trouble == REDLOCK_TROUBLE_SILENT || node->failures > 0;
     if (node->failures < NODE_FAILURES_MAX) node->failures++;
     set_state(node, NODE_CLOSING);
-    node_note(node, WIRE_NONE, trouble, text);
+    node_note(node, REDLOCK_COMMAND_NONE, trouble, text);
 }
 
 void node_give_up_for(struct redlock_node *node, enum redlock_trouble trouble, unsigned detail)
@@ -233,9 +234,9 @@ void node_put_handshake(struct redlock_node *node, const struct redlock_config *
 
     node_begin_writing(node, config, &w);
     step_from(node, node->step, scripts);
-    while (node->step != WIRE_READY && node_can_ask(node, config) && !w.apart) {
+    while (node->step != REDLOCK_COMMAND_READY && node_can_ask(node, config) && !w.apart) {
         struct redlock_asked asked = { .command = node->step };
-        if (!handshake_put(&w, (enum wire_command)node->step, &node->login, scripts, engine)) break;
+        if (!handshake_put(&w, (enum redlock_command)node->step, &node->login, scripts, engine)) break;
         node_asked(node, config, now_us, &asked);
         step_from(node, node->step + 1u, scripts);
     }
@@ -322,12 +323,12 @@ static void begin_reply(struct redlock_reply *reply, const struct resp_item *ite
     reply->text_size = 0;
 }
 
-REDLOCK_OUTLINE static void keep_item(struct redlock_node *node, const struct resp_item *item, enum wire_command command)
+REDLOCK_OUTLINE static void keep_item(struct redlock_node *node, const struct resp_item *item, enum redlock_command command)
 {
     struct redlock_reply *reply = &node->reply;
 
     if (!reply->begun) begin_reply(reply, item);
-    if (command == WIRE_INFO && item->type == RESP_BULK && item->depth == 0) {
+    if (command == REDLOCK_COMMAND_INFO && item->type == RESP_BULK && item->depth == 0) {
         read_info(node, item->data, item->size);
     } else if (item->type == RESP_BULK || item->type == RESP_SIMPLE || (item->type == RESP_ERROR && item->depth == 0)) {
         if (reply->text_done && !is_for_wake_ups(node)) return;
@@ -352,9 +353,9 @@ static void hand_out(struct redlock_node *node, struct wire_reply *out)
 }
 
 /* The question that the next reply answers. */
-static enum wire_command command_of(const struct redlock_node *node)
+static enum redlock_command command_of(const struct redlock_node *node)
 {
-    return node->asked_count > 0 ? (enum wire_command)node->asked[node->asked_first].command : WIRE_NONE;
+    return node->asked_count > 0 ? (enum redlock_command)node->asked[node->asked_first].command : REDLOCK_COMMAND_NONE;
 }
 
 REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
@@ -362,7 +363,7 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
 {
     while (node->receive_start < node->receive_end && (node->state == NODE_HANDSHAKE || node->state == NODE_READY)) {
         struct resp_item item;
-        enum wire_command command;
+        enum redlock_command command;
         size_t consumed;
         /* The buffer is always reported as full, so that a string is delivered as soon as its bytes are there, and none is too
          * long. */
@@ -379,12 +380,12 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
             return false;
         }
         command = command_of(node);
-        if (command != WIRE_QUESTION) keep_item(node, &item, command);
+        if (command != REDLOCK_COMMAND_QUESTION) keep_item(node, &item, command);
         else if (*questions)          (*questions)->feature->read(questions, node->asked[node->asked_first].round, &item);
         if (!item.ends_reply) continue;
         node->alarm_at = node->state == NODE_READY ? now_us + NODE_HANG_FACTOR * timeout_us(config) : node->alarm_at;
-        if (command != WIRE_QUESTION) hand_out(node, reply);
-        if (!node_take_asked(node, config, asked)) *asked = (struct redlock_asked){ .command = WIRE_NONE };
+        if (command != REDLOCK_COMMAND_QUESTION) hand_out(node, reply);
+        if (!node_take_asked(node, config, asked)) *asked = (struct redlock_asked){ .command = REDLOCK_COMMAND_NONE };
         return true;
     }
     return false;
@@ -392,29 +393,29 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
 
 /* True if the session may go on although this command was refused. If the configuration allows it, the server may be unknown
  * (S12). A name is a courtesy. */
-static bool is_tolerated(struct redlock_node *node, const struct redlock_config *config, enum wire_command command,
+static bool is_tolerated(struct redlock_node *node, const struct redlock_config *config, enum redlock_command command,
                          enum redlock_trouble trouble)
 {
     bool no_permission = trouble == REDLOCK_TROUBLE_NOPERM;
 
-    if (command == WIRE_SETNAME) return !wire_ends_session(trouble);
-    if (command != WIRE_INFO && command != WIRE_ROLE) return false;
+    if (command == REDLOCK_COMMAND_SETNAME) return !wire_ends_session(trouble);
+    if (command != REDLOCK_COMMAND_INFO && command != REDLOCK_COMMAND_ROLE) return false;
     if (!no_permission || !config->trust_unknown) return false;
     node->identity.unknown = true;
     return true;
 }
 
 bool node_read_handshake(struct redlock_node *node, const struct redlock_config *config, const struct redlock_scripts *scripts,
-                        enum wire_command command, const struct wire_reply *reply)
+                        enum redlock_command command, const struct wire_reply *reply)
 {
     struct redlock_asked asked = { .command = (uint8_t)command };
     enum redlock_trouble trouble;
 
     switch (scripts->loading ? scripts->loading->read(node, &asked, scripts, reply) : wire_read(&asked, reply)) {
-    case WIRE_GRANTED:
-        if (command == WIRE_ROLE) wire_read_role(reply, &node->identity);
+    case REDLOCK_ANSWER_GRANTED:
+        if (command == REDLOCK_COMMAND_ROLE) wire_read_role(reply, &node->identity);
         return true;
-    case WIRE_ERROR:
+    case REDLOCK_ANSWER_ERROR:
         trouble = wire_class(reply->text, reply->text_size);
         if (is_tolerated(node, config, command, trouble)) return true;
         /* A sentinel knows no scripts. Its kind is a better reason than its refusal. */
@@ -430,7 +431,7 @@ bool node_read_handshake(struct redlock_node *node, const struct redlock_config 
 bool node_handshake_is_over(const struct redlock_node *node)
 {
     REDLOCK_CHECK(node->state == NODE_HANDSHAKE);
-    return node->step == WIRE_READY && node->asked_count == 0;
+    return node->step == REDLOCK_COMMAND_READY && node->asked_count == 0;
 }
 
 /* S12: only a stand-alone master that gives its identity has a vote. */
@@ -519,7 +520,7 @@ static void add_error(struct words *w, const struct redlock_node *node)
     const char *at = node->error;
 
     if (*at == '\0') add_words(w, "an error reply without a word");
-    while (*at != '\0' && (node->noted != WIRE_NONE || !wire_begins(at, SIZE_MAX, ", with args"))) {
+    while (*at != '\0' && (node->noted != REDLOCK_COMMAND_NONE || !wire_begins(at, SIZE_MAX, ", with args"))) {
         const char character[] = { *at++, '\0' };
         add_words(w, character);
     }

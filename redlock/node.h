@@ -103,14 +103,14 @@ REDLOCK_PRIVATE bool node_take_asked(struct redlock_node *node, const struct red
 REDLOCK_PRIVATE struct redlock_asked *node_asked_at(struct redlock_node *node, const struct redlock_config *config, unsigned i);
 
 /* Reads on in the received bytes. True: a reply is complete, in *reply (until the next call) and *asked. A message that a
- * subscription hears has the command WIRE_NONE. An answer to a WIRE_QUESTION went to the question, and *reply is not set. False:
- * more bytes are needed, or the bytes break rule S16 and the session is lost. */
+ * subscription hears has the command NONE. An answer to a QUESTION went to the question, and *reply is not set. False: more
+ * bytes are needed, or the bytes break rule S16 and the session is lost. */
 REDLOCK_PRIVATE bool node_next_reply(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
                                      struct redlock_question **questions, struct redlock_asked *asked, struct wire_reply *reply);
 
 /* Reads an answer to a command of the handshake. False: the session is lost. */
 REDLOCK_PRIVATE bool node_read_handshake(struct redlock_node *node, const struct redlock_config *config,
-                                        const struct redlock_scripts *scripts, enum wire_command command,
+                                        const struct redlock_scripts *scripts, enum redlock_command command,
                                         const struct wire_reply *reply);
 
 /* True if all of the handshake is answered and node_end_handshake can be called. */
@@ -120,7 +120,7 @@ REDLOCK_PRIVATE bool node_handshake_is_over(const struct redlock_node *node);
 REDLOCK_PRIVATE void node_end_handshake(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us);
 
 /* Remembers an error reply, for the description, and its command, until that is answered better. */
-REDLOCK_PRIVATE void node_note(struct redlock_node *node, enum wire_command command, enum redlock_trouble trouble,
+REDLOCK_PRIVATE void node_note(struct redlock_node *node, enum redlock_command command, enum redlock_trouble trouble,
                                const char *text);
 
 /* See redlock_node_trouble and redlock_describe_node. */

@@ -34,9 +34,9 @@ void redlock_lock_init(struct redlock_lock *lock)
 /* True if nothing that the caller began is under way, and nothing is held by this clock. */
 static bool has_ended(const struct redlock_lock *lock, uint64_t now_us)
 {
-    bool was_won = lock->phase == PHASE_HELD || is_quiet(lock);
+    bool was_won = lock->phase == REDLOCK_PHASE_HELD || is_quiet(lock);
 
-    return lock->phase == PHASE_IDLE || (was_won && !lock_is_held(lock, now_us));
+    return lock->phase == REDLOCK_PHASE_IDLE || (was_won && !lock_is_held(lock, now_us));
 }
 
 /* Hands every question that was asked for one lock to another, or to none. */
@@ -140,7 +140,7 @@ static enum redlock_status set_names(struct redlock *r, struct redlock_lock *loc
     status = check_kind(r, lock, request, kind);
     if (status != REDLOCK_OK) return status;
     if (count > 1) r->sets->sort(names, count);
-    if (lock->phase != PHASE_IDLE) end_last_use(r, lock);
+    if (lock->phase != REDLOCK_PHASE_IDLE) end_last_use(r, lock);
     if (is_idle) {
         lock->owed_ttl_ms = 0;
         lock->owed_until = 0;
@@ -187,7 +187,7 @@ enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock
 /* True if an operation is under way, the caller's or the keeper's. */
 static bool is_busy(const struct redlock_lock *lock)
 {
-    return lock->phase != PHASE_IDLE && lock->phase != PHASE_HELD;
+    return lock->phase != REDLOCK_PHASE_IDLE && lock->phase != REDLOCK_PHASE_HELD;
 }
 
 enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms, uint64_t now_us)
@@ -213,8 +213,8 @@ enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock
 {
     r->now_us = now_us;
     if (!is_ours(r, lock))         return REDLOCK_BAD_LOCK;
-    if (lock->phase == PHASE_IDLE) return REDLOCK_LOST;
-    if (lock->phase != PHASE_HELD && lock->phase != PHASE_EXTENDING) return REDLOCK_BAD_STATE;
+    if (lock->phase == REDLOCK_PHASE_IDLE) return REDLOCK_LOST;
+    if (lock->phase != REDLOCK_PHASE_HELD && lock->phase != REDLOCK_PHASE_EXTENDING) return REDLOCK_BAD_STATE;
     lock_start(r, lock);
     release_begin(r, lock);
     lock_judge(r, lock);
@@ -254,7 +254,7 @@ enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, 
     if (status != REDLOCK_OK) return status;
     r->leave_adopted = forget_lock;
     copy_bytes(lock->token, bytes, sizeof bytes);
-    lock_set_phase(r, lock, PHASE_HELD);
+    lock_set_phase(r, lock, REDLOCK_PHASE_HELD);
     for (unsigned k = 0; k < r->node_count; k++) {
         copy_bytes(lock->stakes[k].token, bytes, sizeof bytes);
         stake_set(lock, k, STAKE_PLACED);
@@ -276,7 +276,7 @@ enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, u
 {
     r->now_us = now_us;
     if (!is_ours(r, lock)) return REDLOCK_BAD_LOCK;
-    if (lock->phase != PHASE_HELD && lock->phase != PHASE_EXTENDING) return REDLOCK_BAD_STATE;
+    if (lock->phase != REDLOCK_PHASE_HELD && lock->phase != REDLOCK_PHASE_EXTENDING) return REDLOCK_BAD_STATE;
     if (lock_valid_us(lock, now_us) == 0) return REDLOCK_LOST;
     keeper_begin(r, lock, hold_ms);
     lock_reschedule(r, lock);
@@ -352,14 +352,14 @@ bool redlock_has_its_names(const struct redlock_lock *lock)
 
 void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
 {
-    enum phase after = lock->phase == PHASE_EXTENDING ? PHASE_HELD : PHASE_IDLE;
+    enum redlock_phase after = lock->phase == REDLOCK_PHASE_EXTENDING ? REDLOCK_PHASE_HELD : REDLOCK_PHASE_IDLE;
 
     REDLOCK_CHECK(is_ours(r, lock));
     r->now_us = now_us;
     if (!is_busy(lock) || is_quiet(lock)) return;
     for (unsigned k = 0; k < r->node_count; k++) {
-        if (after == PHASE_IDLE) stake_let_go(r, lock, k);
-        if (lock->stakes[k].want != WIRE_RELEASE) stake_want_nothing(r, lock, k);
+        if (after == REDLOCK_PHASE_IDLE) stake_let_go(r, lock, k);
+        if (lock->stakes[k].want != REDLOCK_COMMAND_RELEASE) stake_want_nothing(r, lock, k);
     }
     lock->asking = 0;
     lock->round.deadline_at = now_us;       /* S9: answers that still arrive do not cause a restore. */
@@ -480,7 +480,7 @@ uint32_t redlock_free_in_ms(const struct redlock_lock *lock)
 
 static bool is_won(const struct redlock_lock *lock)
 {
-    return lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING || lock->phase == PHASE_RELEASING;
+    return lock->phase == REDLOCK_PHASE_HELD || lock->phase == REDLOCK_PHASE_EXTENDING || lock->phase == REDLOCK_PHASE_RELEASING;
 }
 
 uint64_t redlock_ticket(const struct redlock_lock *lock)

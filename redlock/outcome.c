@@ -10,14 +10,14 @@ void outcome_leave_waiters(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(!lock->entries || lock->owed_until > r->now_us);
 }
 
-void outcome_set(struct redlock *r, struct redlock_lock *lock, enum phase phase, enum redlock_status status)
+void outcome_set(struct redlock *r, struct redlock_lock *lock, enum redlock_phase phase, enum redlock_status status)
 {
-    REDLOCK_CHECK(phase == PHASE_IDLE || phase == PHASE_HELD);
+    REDLOCK_CHECK(phase == REDLOCK_PHASE_IDLE || phase == REDLOCK_PHASE_HELD);
     if (lock->round.decided_at == 0) lock->round.decided_at = r->now_us;
     lock_leave_queue(r, lock);
     if (r->waking) r->waking->leave(r, lock);
     lock_set_phase(r, lock, phase);
-    if (phase == PHASE_IDLE) outcome_leave_waiters(r, lock);
+    if (phase == REDLOCK_PHASE_IDLE) outcome_leave_waiters(r, lock);
     lock_tell(r, lock, status);
 }
 

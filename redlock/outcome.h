@@ -5,7 +5,8 @@
 #include "lock_state.h"
 
 /* The operation has ended. The lock goes into that phase, and the status is reported to the caller. */
-REDLOCK_PRIVATE void outcome_set(struct redlock *r, struct redlock_lock *lock, enum phase phase, enum redlock_status status);
+REDLOCK_PRIVATE void outcome_set(struct redlock *r, struct redlock_lock *lock, enum redlock_phase phase,
+                                 enum redlock_status status);
 
 /* Gives back its entries among the waiters, as if they were keys. */
 REDLOCK_PRIVATE void outcome_leave_waiters(struct redlock *r, struct redlock_lock *lock);

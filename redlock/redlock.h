@@ -751,7 +751,8 @@ enum redlock_command {
     REDLOCK_COMMAND_AUTH, REDLOCK_COMMAND_SELECT, REDLOCK_COMMAND_SETNAME, REDLOCK_COMMAND_INFO, REDLOCK_COMMAND_ROLE,
     REDLOCK_COMMAND_LOAD_RELEASE, REDLOCK_COMMAND_LOAD_EXTEND, REDLOCK_COMMAND_SUBSCRIBE,
     REDLOCK_COMMAND_CANARY,     /* GET REDLOCK_CANARY to a durable node. GRANTED: it is there. REFUSED: it is not. */
-    REDLOCK_COMMAND_ACQUIRE = REDLOCK_COMMAND_CANARY + 2,
+    REDLOCK_COMMAND_READY,      /* No command, but the end of the handshake. No event has it. */
+    REDLOCK_COMMAND_ACQUIRE,
     REDLOCK_COMMAND_RESTORE,    /* The holder sets the key again on a node that has lost it. */
     REDLOCK_COMMAND_EXTEND, REDLOCK_COMMAND_RELEASE, REDLOCK_COMMAND_WAIT, REDLOCK_COMMAND_PTTL, REDLOCK_COMMAND_GETRANGE,
     REDLOCK_COMMAND_QUESTION    /* redlock_ask. */
@@ -772,12 +773,12 @@ enum redlock_answer {
 };
 
 enum redlock_phase {
-    REDLOCK_PHASE_IDLE,
-    REDLOCK_PHASE_WAITING,      /* For the next attempt. */
+    REDLOCK_PHASE_IDLE,         /* Nothing is under way; something may be owed. */
+    REDLOCK_PHASE_WAITING,      /* For the next attempt, or for a wake-up. */
     REDLOCK_PHASE_NEEDS_ENTROPY,  /* For random bytes. */
     REDLOCK_PHASE_ACQUIRING,
     REDLOCK_PHASE_ENDING,       /* The last attempt is lost, and nodes are asked how long the holder has left. */
-    REDLOCK_PHASE_HELD,
+    REDLOCK_PHASE_HELD,         /* Won. Only the clock shows whether it is still held (S10). */
     REDLOCK_PHASE_EXTENDING,
     REDLOCK_PHASE_RELEASING,
     REDLOCK_PHASE_INSPECTING
@@ -989,8 +990,8 @@ struct redlock_queue {
 /* The keys and entries that one lock has, or may have, on one node. */
 struct redlock_stake {
     uint8_t state;                      /* Whether something of ours is there (enum stake in lock_state.h). */
-    uint8_t want;                       /* The command to be sent next (enum wire_command). */
-    uint8_t form;                       /* Its form, if it is a script (enum wire_form). */
+    uint8_t want;                       /* The command to be sent next (enum redlock_command). */
+    uint8_t form;                       /* Its form, if it is a script (enum redlock_form). */
     uint8_t strays;                     /* Commands that may still be executed there (enum strays in lock_state.h). */
     uint32_t holder_ms;                 /* PTTL of the key that refused us (see redlock_free_in_ms). */
     uint8_t token[REDLOCK_TOKEN_SIZE];  /* Token of the last SET that was sent there. A release must name it (S6). */
@@ -1027,7 +1028,7 @@ union redlock_use {
 
 /* Fields that are used most come first. On small processors their offsets then fit in short instructions. */
 struct redlock_lock {
-    uint8_t phase;                      /* enum phase in lock_state.h. */
+    uint8_t phase;                      /* enum redlock_phase in lock_state.h. */
     uint8_t status;                     /* Status of the operation under way, or of the last one (enum redlock_status). */
     uint8_t attempt_status;             /* Status of the last attempt, when waiting longer than that. */
     bool in_heap;
@@ -1079,8 +1080,8 @@ struct redlock_lock {
 struct redlock_asked {
     struct redlock_lock *lock;  /* NULL: it belongs to the handshake, or its lock was forgotten. */
     uint32_t round;
-    uint8_t command;            /* enum wire_command. */
-    uint8_t form;               /* enum wire_form. */
+    uint8_t command;            /* enum redlock_command. */
+    uint8_t form;               /* enum redlock_form. */
     int8_t lowest, highest;     /* The range of a script's answer, if that is a number. */
 };
 
@@ -1112,8 +1113,8 @@ struct redlock_identity {
 struct redlock_node {
     uint8_t state;              /* enum node_state in node.h */
     uint8_t trouble;            /* enum redlock_trouble, or for error replies wire_class. */
-    uint8_t noted;              /* The command that got the error reply, if there was one (enum wire_command). */
-    uint8_t step;               /* The next command of the handshake (enum wire_command). */
+    uint8_t noted;              /* The command that got the error reply, if there was one (enum redlock_command). */
+    uint8_t step;               /* The next command of the handshake (enum redlock_command). */
     uint8_t detail;             /* Detail of the trouble. SAME_SERVER: the node. SILENT and PROTOCOL: enum node_reason. */
     uint8_t failures;           /* Failed connections in a row, the exponent of the reconnect delay. */
     bool is_subscription;       /* A session for wake-ups only subscribes, and asks nothing. */

@@ -6,7 +6,7 @@
 /* Puts the release to node k, or owes it. If nothing of ours is there, there is nothing to remove. */
 static void ask_to_release(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
-    REDLOCK_ASSERT(lock->phase == PHASE_RELEASING && !lock->is_adopted);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_RELEASING && !lock->is_adopted);
     stake_let_go(r, lock, k);
     if (lock->deferred & bit_of(k)) stake_owe(r, lock, k);
     if (has_entry(lock, k) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
@@ -19,13 +19,13 @@ void release_begin(struct redlock *r, struct redlock_lock *lock)
 {
     bool held = lock_is_held(lock, r->now_us);
 
-    REDLOCK_ASSERT(lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_HELD || lock->phase == REDLOCK_PHASE_EXTENDING);
     lock->is_adopted = false;
     lock->valid_until = 0;      /* It is not held from now on, whatever the nodes answer. */
-    lock_begin_round(r, lock, WIRE_RELEASE, 0, REDLOCK_NEVER);
-    lock_set_phase(r, lock, PHASE_RELEASING);
+    lock_begin_round(r, lock, REDLOCK_COMMAND_RELEASE, 0, REDLOCK_NEVER);
+    lock_set_phase(r, lock, REDLOCK_PHASE_RELEASING);
     for (unsigned k = 0; k < r->node_count; k++) ask_to_release(r, lock, k);
-    if (!held) outcome_set(r, lock, PHASE_IDLE, REDLOCK_LOST);
+    if (!held) outcome_set(r, lock, REDLOCK_PHASE_IDLE, REDLOCK_LOST);
     REDLOCK_ASSERT(!lock_is_held(lock, r->now_us) && (held || lock->status == REDLOCK_LOST));
 }
 
@@ -36,10 +36,10 @@ void release_judge(struct redlock *r, struct redlock_lock *lock)
     unsigned quorum = quorum_of(round->node_count);
     bool confirmed = round_count(round->granted) >= quorum;
 
-    REDLOCK_ASSERT(lock->phase == PHASE_RELEASING && round->command == WIRE_RELEASE);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_RELEASING && round->command == REDLOCK_COMMAND_RELEASE);
     REDLOCK_ASSERT(!lock_is_held(lock, r->now_us));
     if (!confirmed && round_pending(round) > 0 && !lock->has_timed_out) return;
-    outcome_set(r, lock, PHASE_IDLE, !confirmed && round_count(round->refused) >= quorum ? REDLOCK_LOST : REDLOCK_OK);
+    outcome_set(r, lock, REDLOCK_PHASE_IDLE, !confirmed && round_count(round->refused) >= quorum ? REDLOCK_LOST : REDLOCK_OK);
 }
 
 /* True if a release that has found something, or nothing, is the last one. */
@@ -63,14 +63,14 @@ void release_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
     struct redlock_stake *stake = &lock->stakes[a->k];
-    bool is_gone = a->meaning == WIRE_REFUSED || a->trouble == REDLOCK_TROUBLE_WRONGTYPE;
+    bool is_gone = a->meaning == REDLOCK_ANSWER_REFUSED || a->trouble == REDLOCK_TROUBLE_WRONGTYPE;
     bool is_over;
 
     REDLOCK_CHECK(stake->state == STAKE_LEAVING);
-    if (a->meaning == WIRE_ERROR && !is_gone && r->waking) r->waking->keep_entry(lock, a->k);
+    if (a->meaning == REDLOCK_ANSWER_ERROR && !is_gone && r->waking) r->waking->keep_entry(lock, a->k);
     if (stake_sends_text(r, a)) return;
     stake_vote(a);
-    is_over = (is_gone || a->meaning == WIRE_GRANTED) && is_last(&stake->strays, is_gone);
+    is_over = (is_gone || a->meaning == REDLOCK_ANSWER_GRANTED) && is_last(&stake->strays, is_gone);
     if (is_over) stake_clear(r, lock, a->k);
     else         stake_defer(r, lock, a->k);
     REDLOCK_ASSERT(stake->state == (is_over ? STAKE_NONE : STAKE_OWED));
@@ -83,6 +83,6 @@ void release_retire(struct redlock *r, struct redlock_lock *lock)
     outcome_leave_waiters(r, lock);
     lock->valid_from = lock->valid_until = 0;
     if (lock->round.decided_at == 0) lock->round.decided_at = r->now_us;    /* The keeper's extension was under way. */
-    lock_set_phase(r, lock, PHASE_IDLE);
+    lock_set_phase(r, lock, REDLOCK_PHASE_IDLE);
     REDLOCK_ASSERT(!lock_is_held(lock, r->now_us));
 }

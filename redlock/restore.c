@@ -15,9 +15,9 @@ static void restore_key(struct redlock *r, struct redlock_lock *lock, unsigned k
 
     if (kind_has_two_tokens_on(lock, k)) return;    /* S22: the role in which the node knows the lock. */
     if (!is_missing || lock_is_past_deadline(r, lock) || !stake_may_ask(r, k, has_ticket(lock))) return;
-    REDLOCK_ASSERT(lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING);
-    REDLOCK_ASSERT(lock->round.command == WIRE_EXTEND && round_count(lock->round.granted) >= quorum_of(r->node_count));
-    stake_want(r, lock, k, WIRE_RESTORE);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_HELD || lock->phase == REDLOCK_PHASE_EXTENDING);
+    REDLOCK_ASSERT(lock->round.command == REDLOCK_COMMAND_EXTEND && round_count(lock->round.granted) >= quorum_of(r->node_count));
+    stake_want(r, lock, k, REDLOCK_COMMAND_RESTORE);
 }
 
 /* The key that was set again is there, or is not, and the next extension finds out. An error says nothing. */
@@ -25,9 +25,9 @@ static void restore_answer(struct redlock *r, const struct answer *a)
 {
     const struct redlock_lock *lock = a->lock;
     uint8_t state = lock->stakes[a->k].state;
-    bool is_open = lock->phase == PHASE_HELD && state == STAKE_PLACED && !lock_is_past_deadline(r, lock);
+    bool is_open = lock->phase == REDLOCK_PHASE_HELD && state == STAKE_PLACED && !lock_is_past_deadline(r, lock);
 
-    REDLOCK_ASSERT(a->command == WIRE_RESTORE && state != STAKE_NONE);
+    REDLOCK_ASSERT(a->command == REDLOCK_COMMAND_RESTORE && state != STAKE_NONE);
     if (is_open) (void)stake_sends_text(r, a);
 }
 

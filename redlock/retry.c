@@ -28,7 +28,7 @@ uint64_t retry_round_us(const struct redlock_lock *lock)
 
 void retry_wait(struct redlock *r, struct redlock_lock *lock)
 {
-    lock_set_phase(r, lock, PHASE_WAITING);
+    lock_set_phase(r, lock, REDLOCK_PHASE_WAITING);
     queue_add(&r->waiting, lock, SLOT_DONE);
     lock->woken = 0;
 }
@@ -92,7 +92,7 @@ static uint32_t free_in(const struct redlock_lock *lock, unsigned k)
 {
     const struct redlock_round *round = &lock->round;
 
-    if (round->command == WIRE_ACQUIRE && (round->granted & bit_of(k))) return 0;
+    if (round->command == REDLOCK_COMMAND_ACQUIRE && (round->granted & bit_of(k))) return 0;
     return (round->granted | round->refused) & bit_of(k) ? lock->stakes[k].holder_ms : REDLOCK_UNTOLD;
 }
 

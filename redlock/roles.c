@@ -24,10 +24,10 @@ static bool is_known_to_quorum(const struct redlock *r, const struct redlock_loc
 
 static enum redlock_status check_change(const struct redlock *r, const struct redlock_lock *lock, bool is_upgrade)
 {
-    bool is_busy = lock->phase != PHASE_HELD && !is_quiet(lock);
+    bool is_busy = lock->phase != REDLOCK_PHASE_HELD && !is_quiet(lock);
 
     if (!is_ours(r, lock))                        return REDLOCK_BAD_LOCK;
-    if (lock->phase == PHASE_IDLE)                return REDLOCK_LOST;
+    if (lock->phase == REDLOCK_PHASE_IDLE)                return REDLOCK_LOST;
     if (is_busy)                                  return REDLOCK_BAD_STATE;
     if (lock->name_count != 1)                    return REDLOCK_BAD_SET;
     if (lock->kind->has_own_keys)                 return REDLOCK_BAD_KIND;
@@ -54,7 +54,7 @@ REDLOCK_WRAPS static bool has_ticket_to_write(const struct redlock *r, struct re
 static void pass_over_the_forgetful(struct redlock *r, struct redlock_lock *lock)
 {
     for (unsigned k = 0; k < r->node_count && has_ticket(lock); k++)
-        if (lock->stakes[k].want == WIRE_EXTEND && !stake_may_ask(r, k, true)) {
+        if (lock->stakes[k].want == REDLOCK_COMMAND_EXTEND && !stake_may_ask(r, k, true)) {
             stake_want_nothing(r, lock, k);
             round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
         }
@@ -65,7 +65,7 @@ static void pass_over_the_forgetful(struct redlock *r, struct redlock_lock *lock
 static void send_as_text(const struct redlock *r, struct redlock_lock *lock)
 {
     for (unsigned k = 0; k < r->node_count; k++)
-        if (lock->stakes[k].want == WIRE_EXTEND) lock->stakes[k].form = WIRE_BY_TEXT;
+        if (lock->stakes[k].want == REDLOCK_COMMAND_EXTEND) lock->stakes[k].form = REDLOCK_FORM_BY_TEXT;
 }
 
 /* Like an extension by the lock's TTL. The lock has another token in its other role (S6). */

@@ -19,7 +19,7 @@ static void note_ttl(struct redlock *r, struct redlock_lock *lock)
  * again. */
 REDLOCK_INLINE bool is_token_held(const struct redlock_lock *lock, unsigned k)
 {
-    return (lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING) &&
+    return (lock->phase == REDLOCK_PHASE_HELD || lock->phase == REDLOCK_PHASE_EXTENDING) &&
            are_same_bytes(lock->stakes[k].token, lock->token, sizeof lock->token);
 }
 
@@ -28,39 +28,40 @@ static void note_asked(struct redlock *r, unsigned k, const struct redlock_asked
 {
     struct redlock_lock *lock = asked->lock;
     struct redlock_stake *stake = &lock->stakes[k];
-    enum wire_command command = (enum wire_command)asked->command;
+    enum redlock_command command = (enum redlock_command)asked->command;
 
     REDLOCK_ASSERT(r->nodes[k].state == NODE_READY && !r->nodes[k].is_subscription);
-    REDLOCK_ASSERT(command != WIRE_ACQUIRE || stake->state == STAKE_NONE ||     /* S6: never two tokens of one lock on one node. */
+    REDLOCK_ASSERT(command != REDLOCK_COMMAND_ACQUIRE || stake->state == STAKE_NONE ||  /* S6: never two tokens on one node. */
                    (lock->kind->keeps_place && are_same_bytes(stake->token, lock->token, sizeof lock->token)));
-    REDLOCK_ASSERT(command != WIRE_RELEASE || !is_token_held(lock, k));
+    REDLOCK_ASSERT(command != REDLOCK_COMMAND_RELEASE || !is_token_held(lock, k));
     node_asked(&r->nodes[k], &r->config, r->now_us, asked);
     lock->outstanding++;
     stake_want_nothing(r, lock, k);
     switch (command) {
-    case WIRE_ACQUIRE:
-    case WIRE_RESTORE:
+    case REDLOCK_COMMAND_ACQUIRE:
+    case REDLOCK_COMMAND_RESTORE:
         copy_bytes(stake->token, lock->token, sizeof stake->token);
         if ((stake->strays & STRAYS_COUNT) < STRAYS_COUNT) stake->strays++;
         stake_set(lock, k, STAKE_PLACED);
         note_ttl(r, lock);
         break;
-    case WIRE_EXTEND:   note_ttl(r, lock); break;
-    case WIRE_RELEASE:
+    case REDLOCK_COMMAND_EXTEND:   note_ttl(r, lock); break;
+    case REDLOCK_COMMAND_RELEASE:
         stake_set(lock, k, STAKE_LEAVING);
         if (!lock_is_trying(lock)) lock->entries &= (uint16_t)~bit_of(k);
         break;
-    case WIRE_WAIT:     lock->entries |= bit_of(k); break;
-    case WIRE_GETRANGE: stake_want(r, lock, k, WIRE_PTTL); break;
-    default:            break;
+    case REDLOCK_COMMAND_WAIT:     lock->entries |= bit_of(k); break;
+    case REDLOCK_COMMAND_GETRANGE: stake_want(r, lock, k, REDLOCK_COMMAND_PTTL); break;
+    default:                       break;
     }
 }
 
 /* True if its round has ended meanwhile without this node, or the lock no longer waits. */
-static bool is_obsolete(const struct redlock *r, const struct redlock_lock *lock, enum wire_command command)
+static bool is_obsolete(const struct redlock *r, const struct redlock_lock *lock, enum redlock_command command)
 {
-    REDLOCK_ASSERT(!is_with_ttl(command) || lock->round.command == WIRE_ACQUIRE || lock->round.command == WIRE_EXTEND);
-    if (command == WIRE_WAIT) return lock->phase != PHASE_WAITING;
+    REDLOCK_ASSERT(!is_with_ttl(command) || lock->round.command == REDLOCK_COMMAND_ACQUIRE ||
+                   lock->round.command == REDLOCK_COMMAND_EXTEND);
+    if (command == REDLOCK_COMMAND_WAIT) return lock->phase != REDLOCK_PHASE_WAITING;
     return is_with_ttl(command) && lock_is_past_deadline(r, lock);
 }
 
@@ -71,16 +72,25 @@ static bool gives_entry_back(const struct redlock_lock *lock, unsigned k)
     return has_entry(lock, k) && !lock_is_trying(lock);
 }
 
+/* The next command for node k names its entry. */
+REDLOCK_INLINE bool names_entry(const struct redlock_lock *lock, unsigned k)
+{
+    unsigned want = lock->stakes[k].want;
+
+    return want == REDLOCK_COMMAND_WAIT || want == REDLOCK_COMMAND_ACQUIRE || gives_entry_back(lock, k);
+}
+
 /* The release of a lock that was held wakes a waiter, and so does one that gives an entry back. */
 static bool may_wake(const struct redlock *r, const struct redlock_lock *lock, unsigned k)
 {
-    REDLOCK_ASSERT(lock->stakes[k].want == WIRE_RELEASE);
+    REDLOCK_ASSERT(lock->stakes[k].want == REDLOCK_COMMAND_RELEASE);
     REDLOCK_ASSERT(!has_entry(lock, k) || r->scripts->rows[KIND_WAKE]);
     return gives_entry_back(lock, k) || (lock->wakes && r->scripts->rows[KIND_WAKE] && !r->config.silent);
 }
 
-REDLOCK_STATIC_ASSERT((int)KIND_ACQUIRE == 0 && (int)WIRE_RESTORE - (int)WIRE_ACQUIRE == (int)KIND_RESTORE &&
-                      (int)WIRE_EXTEND - (int)WIRE_ACQUIRE == (int)KIND_EXTEND, "rows are in the order of the commands");
+REDLOCK_STATIC_ASSERT((int)KIND_ACQUIRE == 0 && (int)REDLOCK_COMMAND_RESTORE - (int)REDLOCK_COMMAND_ACQUIRE == (int)KIND_RESTORE &&
+                      (int)REDLOCK_COMMAND_EXTEND - (int)REDLOCK_COMMAND_ACQUIRE == (int)KIND_EXTEND,
+                      "rows are in the order of the commands");
 
 static enum wire_kind_row release_row(const struct redlock *r, const struct redlock_lock *lock, unsigned k)
 {
@@ -93,15 +103,15 @@ static const struct wire_row *row_of(const struct redlock *r, const struct redlo
     unsigned want = lock->stakes[k].want;
 
     switch (want) {
-    case WIRE_RELEASE:  return kind_row(r, lock, release_row(r, lock, k));
-    case WIRE_WAIT:     return kind_row(r, lock, KIND_WAIT);
-    case WIRE_PTTL:     return r->holding->row();
-    case WIRE_GETRANGE: return r->inspecting->row();
-    default:            return kind_row(r, lock, (enum wire_kind_row)(want - (unsigned)WIRE_ACQUIRE));
+    case REDLOCK_COMMAND_RELEASE:  return kind_row(r, lock, release_row(r, lock, k));
+    case REDLOCK_COMMAND_WAIT:     return kind_row(r, lock, KIND_WAIT);
+    case REDLOCK_COMMAND_PTTL:     return r->holding->row();
+    case REDLOCK_COMMAND_GETRANGE: return r->inspecting->row();
+    default:                       return kind_row(r, lock, (enum wire_kind_row)(want - (unsigned)REDLOCK_COMMAND_ACQUIRE));
     }
 }
 
-bool send_encode(struct resp_writer *w, const struct wire_row *row, enum wire_form form, const struct wire_subject *subject)
+bool send_encode(struct resp_writer *w, const struct wire_row *row, enum redlock_form form, const struct wire_subject *subject)
 {
     if (row->text) wire_put_script(w, row, form, subject);
     row->put(w, subject);
@@ -112,9 +122,9 @@ bool send_encode(struct resp_writer *w, const struct wire_row *row, enum wire_fo
 static bool put_command(struct redlock *r, struct redlock_lock *lock, unsigned k, struct resp_writer *w)
 {
     struct redlock_stake *stake = &lock->stakes[k];
-    enum wire_command command = (enum wire_command)stake->want;
+    enum redlock_command command = (enum redlock_command)stake->want;
     const struct wire_row *row = row_of(r, lock, k);
-    enum wire_form form = wire_form_of(row, (enum wire_form)stake->form);
+    enum redlock_form form = wire_form_of(row, (enum redlock_form)stake->form);
     struct redlock_asked asked;
     struct redlock_place place;
     struct wire_subject subject = {
@@ -128,7 +138,7 @@ static bool put_command(struct redlock *r, struct redlock_lock *lock, unsigned k
         .life_ms = r->config.ticket_life_ms,
         .skew_ms = r->config.ticket_skew_ms,
         .engine = r->name,
-        .wait_number = command == WIRE_WAIT || command == WIRE_ACQUIRE || gives_entry_back(lock, k) ? lock->wait_number : 0,
+        .wait_number = names_entry(lock, k) ? lock->wait_number : 0,
         .arrived_at = lock->line.arrived_at,
         .permit = lock->permit,
         .phase = lock->phase,
@@ -136,13 +146,13 @@ static bool put_command(struct redlock *r, struct redlock_lock *lock, unsigned k
     };
 
     REDLOCK_ASSERT(r->nodes[k].queue.first == lock);        /* First come, first served. */
-    REDLOCK_ASSERT((form == WIRE_PLAIN) == !row->text && (form != WIRE_BY_SHA1 || row->sha1));
-    REDLOCK_ASSERT(command != WIRE_NONE && queue_holds(lock, k));
+    REDLOCK_ASSERT((form == REDLOCK_FORM_PLAIN) == !row->text && (form != REDLOCK_FORM_BY_SHA1 || row->sha1));
+    REDLOCK_ASSERT(command != REDLOCK_COMMAND_NONE && queue_holds(lock, k));
     if (is_obsolete(r, lock, command)) {
         stake_want_nothing(r, lock, k);
         return true;
     }
-    REDLOCK_ASSERT(command != WIRE_RELEASE || lock->stakes[k].state == STAKE_OWED);
+    REDLOCK_ASSERT(command != REDLOCK_COMMAND_RELEASE || lock->stakes[k].state == STAKE_OWED);
     if (!send_encode(w, row, form, &subject)) return false;
     asked.lock = lock;
     asked.round = lock->round.number;
@@ -193,7 +203,7 @@ static bool is_alike(const struct redlock_lock *lock, unsigned k, unsigned j)
 
     REDLOCK_ASSERT(j != k && queue_holds(lock, k) && queue_holds(lock, j));
     if (a->want != b->want || a->form != b->form || gives_entry_back(lock, k) != gives_entry_back(lock, j)) return false;
-    return a->want == WIRE_ACQUIRE || memcmp(a->token, b->token, sizeof a->token) == 0;
+    return a->want == REDLOCK_COMMAND_ACQUIRE || memcmp(a->token, b->token, sizeof a->token) == 0;
 }
 
 /* The ones of these nodes that have the same next command as node k. */

@@ -7,7 +7,7 @@
 
 /* Appends a command of a lock, whole or not at all: then false. A script for which there is little room stays where it lies, see
  * resp_apart. */
-REDLOCK_PRIVATE bool send_encode(struct resp_writer *w, const struct wire_row *row, enum wire_form form,
+REDLOCK_PRIVATE bool send_encode(struct resp_writer *w, const struct wire_row *row, enum redlock_form form,
                                  const struct wire_subject *subject);
 
 /* Encodes the commands for node k that the locks in its queue want, as many as there is room for. */

@@ -4,14 +4,13 @@
 #include "queue.h"
 #include "quorum.h"
 
-
-void stake_want(struct redlock *r, struct redlock_lock *lock, unsigned k, enum wire_command command)
+void stake_want(struct redlock *r, struct redlock_lock *lock, unsigned k, enum redlock_command command)
 {
-    REDLOCK_ASSERT(k < r->node_count && command > WIRE_READY && command < WIRE_QUESTION);
-    REDLOCK_ASSERT((command != WIRE_ACQUIRE || lock->stakes[k].state != STAKE_OWED) &&
-                   (command == WIRE_RELEASE) == (lock->stakes[k].state == STAKE_OWED));
+    REDLOCK_ASSERT(k < r->node_count && command > REDLOCK_COMMAND_READY && command < REDLOCK_COMMAND_QUESTION);
+    REDLOCK_ASSERT((command != REDLOCK_COMMAND_ACQUIRE || lock->stakes[k].state != STAKE_OWED) &&
+                   (command == REDLOCK_COMMAND_RELEASE) == (lock->stakes[k].state == STAKE_OWED));
     lock->stakes[k].want = (uint8_t)command;
-    lock->stakes[k].form = WIRE_BY_SHA1;
+    lock->stakes[k].form = REDLOCK_FORM_BY_SHA1;
     queue_add(&r->nodes[k].queue, lock, k);
     REDLOCK_ASSERT(queue_holds(lock, k));
 }
@@ -19,7 +18,7 @@ void stake_want(struct redlock *r, struct redlock_lock *lock, unsigned k, enum w
 void stake_want_nothing(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     REDLOCK_ASSERT(k < r->node_count);
-    lock->stakes[k].want = WIRE_NONE;
+    lock->stakes[k].want = REDLOCK_COMMAND_NONE;
     queue_remove(&r->nodes[k].queue, lock, k);
     REDLOCK_ASSERT(!queue_holds(lock, k));
 }
@@ -50,7 +49,7 @@ void stake_clear(struct redlock *r, struct redlock_lock *lock, unsigned k)
     REDLOCK_ASSERT(lock->stakes[k].state != STAKE_NONE);
     stake_set(lock, k, STAKE_NONE);
     lock->stakes[k].strays = 0;
-    if (want == WIRE_RELEASE || want == WIRE_EXTEND) stake_want_nothing(r, lock, k);
+    if (want == REDLOCK_COMMAND_RELEASE || want == REDLOCK_COMMAND_EXTEND) stake_want_nothing(r, lock, k);
     REDLOCK_ASSERT(!((lock->owed | lock->deferred) & bit_of(k)));
 }
 
@@ -58,18 +57,18 @@ void stake_clear(struct redlock *r, struct redlock_lock *lock, unsigned k)
 void stake_owe(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     stake_set(lock, k, STAKE_OWED);
-    stake_want(r, lock, k, WIRE_RELEASE);
+    stake_want(r, lock, k, REDLOCK_COMMAND_RELEASE);
     event_note(r, lock, REDLOCK_EVENT_OWED, k);
     REDLOCK_ASSERT((lock->owed & ~(lock->deferred | lock->asking)) & bit_of(k));
 }
 
 void stake_give_up_waiting(struct redlock_lock *lock, unsigned k)
 {
-    bool is_waited_for = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_RELEASING;
+    bool is_waited_for = lock->phase == REDLOCK_PHASE_ACQUIRING || lock->phase == REDLOCK_PHASE_RELEASING;
 
     REDLOCK_ASSERT(lock->stakes[k].state == STAKE_OWED);
-    if (lock->phase == PHASE_ACQUIRING) round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
-    if (lock->phase == PHASE_RELEASING) round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
+    if (lock->phase == REDLOCK_PHASE_ACQUIRING) round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
+    if (lock->phase == REDLOCK_PHASE_RELEASING) round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
     REDLOCK_ASSERT(!is_waited_for || round_vote_of(&lock->round, k) != REDLOCK_VOTE_PENDING);
 }
 
@@ -80,7 +79,7 @@ void stake_defer(struct redlock *r, struct redlock_lock *lock, unsigned k)
     lock->deferred |= bit_of(k);
     lock->debt_at = r->now_us + (uint64_t)DEBT_RETRY_MS * 1000;
     stake_give_up_waiting(lock, k);
-    REDLOCK_ASSERT(lock->stakes[k].want != WIRE_RELEASE && lock->debt_at > r->now_us);
+    REDLOCK_ASSERT(lock->stakes[k].want != REDLOCK_COMMAND_RELEASE && lock->debt_at > r->now_us);
     REDLOCK_ASSERT(lock->owed & lock->deferred & bit_of(k));
 }
 
@@ -98,10 +97,11 @@ void stake_let_go(struct redlock *r, struct redlock_lock *lock, unsigned k)
     struct redlock_stake *stake = &lock->stakes[k];
 
     REDLOCK_ASSERT(!lock->is_adopted);      /* S17 */
-    if (stake->want != WIRE_RELEASE && stake->want != WIRE_PTTL && stake->want != WIRE_WAIT) stake_want_nothing(r, lock, k);
+    if (stake->want != REDLOCK_COMMAND_RELEASE && stake->want != REDLOCK_COMMAND_PTTL && stake->want != REDLOCK_COMMAND_WAIT)
+        stake_want_nothing(r, lock, k);
     if (stake->state == STAKE_PLACED) stake_owe(r, lock, k);
     REDLOCK_ASSERT(stake->state != STAKE_PLACED);
-    REDLOCK_ASSERT(stake->state != STAKE_OWED || stake->want == WIRE_RELEASE || lock->deferred & bit_of(k));
+    REDLOCK_ASSERT(stake->state != STAKE_OWED || stake->want == REDLOCK_COMMAND_RELEASE || lock->deferred & bit_of(k));
 }
 
 void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock)
@@ -131,34 +131,29 @@ bool stake_may_ask(const struct redlock *r, unsigned k, bool for_ticket)
 
 /* S8: a vote counts for the round in which it was cast, and for the command of that round. A release that cleans up after an
  * older attempt may be sent during the next one, and is no vote on it. */
-bool stake_is_vote(const struct redlock_lock *lock, bool current, enum wire_command command)
+bool stake_is_vote(const struct redlock_lock *lock, bool current, enum redlock_command command)
 {
-    REDLOCK_ASSERT(command > WIRE_READY && command < WIRE_QUESTION);
-    return current && command == (enum wire_command)lock->round.command;
+    REDLOCK_ASSERT(command > REDLOCK_COMMAND_READY && command < REDLOCK_COMMAND_QUESTION);
+    return current && command == (enum redlock_command)lock->round.command;
 }
 
 void stake_vote(const struct answer *a)
 {
-    /* For a release, a key of another type is as good as "gone". */
-    bool is_gone = a->command == WIRE_RELEASE && a->trouble == REDLOCK_TROUBLE_WRONGTYPE;
-    enum redlock_vote vote = a->meaning == WIRE_GRANTED            ? REDLOCK_VOTE_GRANTED
-                           : a->meaning == WIRE_REFUSED || is_gone ? REDLOCK_VOTE_REFUSED
-                                                                   : REDLOCK_VOTE_UNKNOWN;      /* S4 */
-
-    REDLOCK_ASSERT(vote != REDLOCK_VOTE_GRANTED || !is_gone);
-    REDLOCK_ASSERT(a->meaning != WIRE_WRONG);      /* S16: such an answer has ended the connection. */
-    if (stake_is_vote(a->lock, a->current, a->command)) round_vote(&a->lock->round, a->k, vote);
+    REDLOCK_ASSERT(a->meaning != REDLOCK_ANSWER_WRONG);      /* S16: such an answer has ended the connection. */
+    if (stake_is_vote(a->lock, a->current, a->command))
+        round_vote(&a->lock->round, a->k, wire_vote(a->command, a->meaning, a->trouble));
 }
 
 /* NOSCRIPT: somebody ran SCRIPT FLUSH, or nobody has used the script there yet. */
 static bool send_text(struct redlock *r, const struct answer *a)
 {
-    if (a->meaning != WIRE_ERROR || a->trouble != REDLOCK_TROUBLE_NOSCRIPT || a->form != WIRE_BY_SHA1) return false;
-    REDLOCK_ASSERT(a->command != WIRE_PTTL && a->command != WIRE_GETRANGE);        /* No scripts. */
-    if (a->command == WIRE_RELEASE) stake_set(a->lock, a->k, STAKE_OWED);
+    if (a->meaning != REDLOCK_ANSWER_ERROR || a->trouble != REDLOCK_TROUBLE_NOSCRIPT) return false;
+    if (a->form != REDLOCK_FORM_BY_SHA1) return false;
+    REDLOCK_ASSERT(a->command != REDLOCK_COMMAND_PTTL && a->command != REDLOCK_COMMAND_GETRANGE);        /* No scripts. */
+    if (a->command == REDLOCK_COMMAND_RELEASE) stake_set(a->lock, a->k, STAKE_OWED);
     REDLOCK_ASSERT(a->lock->stakes[a->k].state != STAKE_LEAVING);
     stake_want(r, a->lock, a->k, a->command);
-    a->lock->stakes[a->k].form = WIRE_BY_TEXT;
+    a->lock->stakes[a->k].form = REDLOCK_FORM_BY_TEXT;
     REDLOCK_ASSERT(queue_holds(a->lock, a->k));
     return true;
 }

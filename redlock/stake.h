@@ -13,11 +13,11 @@ enum { DEBT_RETRY_MS = 1000 };  /* Time until the next try if a node did not or 
 struct answer {
     struct redlock_lock *lock;
     unsigned k;
-    enum wire_command command;
-    enum wire_answer meaning;
-    enum redlock_trouble trouble;   /* With WIRE_ERROR (see wire_class). */
+    enum redlock_command command;
+    enum redlock_answer meaning;
+    enum redlock_trouble trouble;   /* With REDLOCK_ANSWER_ERROR (see wire_class). */
     bool current;                   /* It was asked in the lock's last round. */
-    enum wire_form form;            /* The form in which it was asked. */
+    enum redlock_form form;            /* The form in which it was asked. */
     const struct wire_reply *reply;
 };
 
@@ -106,7 +106,7 @@ struct redlock_inspecting {
 };
 
 /* The command is sent as soon as there is room for it on a connection. It replaces one that waited before. */
-REDLOCK_PRIVATE void stake_want(struct redlock *r, struct redlock_lock *lock, unsigned k, enum wire_command command);
+REDLOCK_PRIVATE void stake_want(struct redlock *r, struct redlock_lock *lock, unsigned k, enum redlock_command command);
 REDLOCK_PRIVATE void stake_want_nothing(struct redlock *r, struct redlock_lock *lock, unsigned k);
 
 /* Only this function changes the state of a stake. */
@@ -139,7 +139,7 @@ REDLOCK_PRIVATE void stake_note_end(struct redlock *r, struct redlock_lock *lock
 REDLOCK_PRIVATE bool stake_may_ask(const struct redlock *r, unsigned k, bool for_ticket);
 
 /* S8: true if an answer to a command, asked in the current round or not, is a vote on that round. */
-REDLOCK_PRIVATE bool stake_is_vote(const struct redlock_lock *lock, bool current, enum wire_command command);
+REDLOCK_PRIVATE bool stake_is_vote(const struct redlock_lock *lock, bool current, enum redlock_command command);
 
 /* Counts an answer as a vote, if it is one. */
 REDLOCK_PRIVATE void stake_vote(const struct answer *a);

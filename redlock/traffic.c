@@ -4,24 +4,6 @@
 #include "node.h"
 #include "round.h"
 
-REDLOCK_STATIC_ASSERT((int)REDLOCK_COMMAND_NONE == (int)WIRE_NONE && (int)REDLOCK_COMMAND_AUTH == (int)WIRE_AUTH &&
-                      (int)REDLOCK_COMMAND_SELECT == (int)WIRE_SELECT && (int)REDLOCK_COMMAND_SETNAME == (int)WIRE_SETNAME &&
-                      (int)REDLOCK_COMMAND_INFO == (int)WIRE_INFO && (int)REDLOCK_COMMAND_ROLE == (int)WIRE_ROLE &&
-                      (int)REDLOCK_COMMAND_LOAD_RELEASE == (int)WIRE_LOAD_RELEASE &&
-                      (int)REDLOCK_COMMAND_LOAD_EXTEND == (int)WIRE_LOAD_EXTEND &&
-                      (int)REDLOCK_COMMAND_SUBSCRIBE == (int)WIRE_SUBSCRIBE && (int)REDLOCK_COMMAND_CANARY == (int)WIRE_CANARY,
-                      "an event's command of the handshake is that of wire.h");
-REDLOCK_STATIC_ASSERT((int)REDLOCK_COMMAND_ACQUIRE == (int)WIRE_ACQUIRE && (int)REDLOCK_COMMAND_RESTORE == (int)WIRE_RESTORE &&
-                      (int)REDLOCK_COMMAND_EXTEND == (int)WIRE_EXTEND && (int)REDLOCK_COMMAND_RELEASE == (int)WIRE_RELEASE &&
-                      (int)REDLOCK_COMMAND_WAIT == (int)WIRE_WAIT && (int)REDLOCK_COMMAND_PTTL == (int)WIRE_PTTL &&
-                      (int)REDLOCK_COMMAND_GETRANGE == (int)WIRE_GETRANGE &&
-                      (int)REDLOCK_COMMAND_QUESTION == (int)WIRE_QUESTION, "an event's command is that of wire.h");
-REDLOCK_STATIC_ASSERT((int)REDLOCK_FORM_PLAIN == (int)WIRE_PLAIN && (int)REDLOCK_FORM_BY_SHA1 == (int)WIRE_BY_SHA1 &&
-                      (int)REDLOCK_FORM_BY_TEXT == (int)WIRE_BY_TEXT, "an event's form is that of wire.h");
-REDLOCK_STATIC_ASSERT((int)REDLOCK_ANSWER_GRANTED == (int)WIRE_GRANTED && (int)REDLOCK_ANSWER_REFUSED == (int)WIRE_REFUSED &&
-                      (int)REDLOCK_ANSWER_ERROR == (int)WIRE_ERROR && (int)REDLOCK_ANSWER_WRONG == (int)WIRE_WRONG,
-                      "an event's answer is that of wire.h");
-
 static void write_sent(const struct redlock *r, unsigned k, unsigned before)
 {
     struct redlock_node *node = &r->nodes[k];
@@ -52,21 +34,18 @@ static void read_detail(const struct redlock *r, struct redlock_event *event, co
 static void read_answer(const struct redlock *r, struct redlock_event *event, const struct redlock_asked *asked,
                         const struct wire_reply *reply)
 {
-    if (asked->command == WIRE_QUESTION || asked->command == WIRE_NONE) return;
+    if (asked->command == REDLOCK_COMMAND_QUESTION || asked->command == REDLOCK_COMMAND_NONE) return;
     event->answer = (enum redlock_answer)wire_read_any(asked, reply);
     if (event->answer == REDLOCK_ANSWER_ERROR) event->trouble = wire_trouble(reply->text, reply->text_size);
     read_detail(r, event, asked, reply);
 }
 
-/* Counts like stake_vote. A node that does not know the script is asked again. A key of another type is not ours. */
+/* A node that does not know the script is asked again. */
 static enum redlock_vote vote_by(const struct redlock_event *event)
 {
-    if (event->kind == REDLOCK_EVENT_UNANSWERED)                                    return REDLOCK_VOTE_UNKNOWN;
-    if (event->answer == REDLOCK_ANSWER_GRANTED)                                    return REDLOCK_VOTE_GRANTED;
-    if (event->answer == REDLOCK_ANSWER_REFUSED)                                    return REDLOCK_VOTE_REFUSED;
+    if (event->kind == REDLOCK_EVENT_UNANSWERED) return REDLOCK_VOTE_UNKNOWN;
     if (event->trouble == REDLOCK_TROUBLE_NOSCRIPT && event->form == REDLOCK_FORM_BY_SHA1) return REDLOCK_VOTE_PENDING;
-    if (event->trouble == REDLOCK_TROUBLE_WRONGTYPE && event->command == REDLOCK_COMMAND_RELEASE) return REDLOCK_VOTE_REFUSED;
-    return REDLOCK_VOTE_UNKNOWN;
+    return wire_vote(event->command, event->answer, event->trouble);
 }
 
 /* S8: a vote belongs to the round under way, or the last one, if it answers that round's command and the node has not voted.
@@ -75,7 +54,7 @@ static void add_vote(struct redlock_event *event, const struct redlock_asked *as
 {
     struct redlock_round round = asked->lock->round;
 
-    if (asked->round != round.number || asked->command != round.command || asked->command == WIRE_GETRANGE) return;
+    if (asked->round != round.number || asked->command != round.command || asked->command == REDLOCK_COMMAND_GETRANGE) return;
     if (round_vote_of(&round, event->session) == REDLOCK_VOTE_PENDING) event->vote = vote_by(event);
     round_vote(&round, event->session, event->vote);
     event_add_votes(event, &round);

@@ -62,23 +62,23 @@ static bool begin_listening(struct redlock *r, struct redlock_lock *lock)
 
 static void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
-    bool is_free = lock->stakes[k].want == WIRE_NONE || lock->stakes[k].want == WIRE_PTTL;
+    bool is_free = lock->stakes[k].want == REDLOCK_COMMAND_NONE || lock->stakes[k].want == REDLOCK_COMMAND_PTTL;
     bool wants_entries = lock->wait_number != 0 && !lock->kind->keeps_place && lock->line.arrived_at != 0 && !lock->is_yielding;
 
     if (!wants_entries || !is_open(r, k) || r->nodes[k].state != NODE_READY || !is_free) return;
-    REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock->stakes[k].state == STAKE_NONE);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_WAITING && lock->stakes[k].state == STAKE_NONE);
     if (waiting_of(lock)->listen) {       /* It asks when the channel's subscription is confirmed. */
         waiting_of(lock)->listen(r, lock, k);
         return;
     }
     lock->asking &= (uint16_t)~bit_of(k);
-    stake_want(r, lock, k, WIRE_WAIT);
-    REDLOCK_ASSERT(has_name(r) && lock->stakes[k].want == WIRE_WAIT);
+    stake_want(r, lock, k, REDLOCK_COMMAND_WAIT);
+    REDLOCK_ASSERT(has_name(r) && lock->stakes[k].want == REDLOCK_COMMAND_WAIT);
 }
 
 static void line_up_everywhere(struct redlock *r, struct redlock_lock *lock)
 {
-    REDLOCK_ASSERT(lock->phase == PHASE_WAITING);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_WAITING);
     for (unsigned k = 0; k < r->node_count; k++)
         if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
 }
@@ -87,7 +87,7 @@ static void line_up_everywhere(struct redlock *r, struct redlock_lock *lock)
  * node that called it meanwhile calls nobody again. */
 static bool is_called(const struct redlock_lock *lock)
 {
-    return lock->phase == PHASE_WAITING || (lock->phase == PHASE_ACQUIRING && lock->kind->keeps_place);
+    return lock->phase == REDLOCK_PHASE_WAITING || (lock->phase == REDLOCK_PHASE_ACQUIRING && lock->kind->keeps_place);
 }
 
 static void waiter_enlist(struct redlock *r, struct redlock_lock *lock)
@@ -98,7 +98,7 @@ static void waiter_enlist(struct redlock *r, struct redlock_lock *lock)
 
 static void waiter_leave(struct redlock *r, struct redlock_lock *lock)
 {
-    if (lock->phase == PHASE_WAITING && waiting_of(lock)->unlisten) waiting_of(lock)->unlisten(r, lock);
+    if (lock->phase == REDLOCK_PHASE_WAITING && waiting_of(lock)->unlisten) waiting_of(lock)->unlisten(r, lock);
     number_remove(&r->listening, lock);
     REDLOCK_ASSERT(lock->wait_number == 0 || number_find(r->listening, lock->wait_number) != lock);
 }
@@ -106,7 +106,7 @@ static void waiter_leave(struct redlock *r, struct redlock_lock *lock)
 static void waiter_move(struct redlock *r, struct redlock_lock *to)
 {
     waiter_enlist(r, to);
-    if (to->phase == PHASE_WAITING && waiting_of(to)->listen) line_up_everywhere(r, to);
+    if (to->phase == REDLOCK_PHASE_WAITING && waiting_of(to)->listen) line_up_everywhere(r, to);
 }
 
 static void wait_for_turn(struct redlock *r, struct redlock_lock *lock)
@@ -114,7 +114,7 @@ static void wait_for_turn(struct redlock *r, struct redlock_lock *lock)
     bool listens = begin_listening(r, lock);
 
     REDLOCK_ASSERT(!listens || lock->wait_number != 0);
-    REDLOCK_ASSERT(lock->phase == PHASE_WAITING && queue_holds(lock, SLOT_DONE));
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_WAITING && queue_holds(lock, SLOT_DONE));
     waiter_enlist(r, lock);
     if (listens) line_up_everywhere(r, lock);
 }
@@ -126,11 +126,11 @@ static bool is_brief(const struct redlock_lock *lock)
 
 static void waiter_begin(struct redlock *r, struct redlock_lock *lock)
 {
-    REDLOCK_ASSERT(lock->phase == PHASE_WAITING && !lock->is_corrected && !lock->is_yielding);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_WAITING && !lock->is_corrected && !lock->is_yielding);
     retry_expect_votes(r, lock);
     if (is_brief(lock)) waiter_enlist(r, lock);     /* It tries again at once, by itself. */
     else                wait_for_turn(r, lock);
-    REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock_queue(r, lock) == &r->waiting);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_WAITING && lock_queue(r, lock) == &r->waiting);
 }
 
 /* A node that is not there, or not yet, may appear at any moment. A node that reports its trouble keeps it for longer. */
@@ -154,7 +154,7 @@ static unsigned waiter_failures_max(const struct redlock *r, unsigned session)
 static void votes_change(struct redlock *r)
 {
     for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
-        REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock_queue(r, lock) == &r->waiting);
+        REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_WAITING && lock_queue(r, lock) == &r->waiting);
         retry_expect_votes(r, lock);
         lock_reschedule(r, lock);
     }
@@ -196,7 +196,7 @@ static uint64_t waiter_lengthen(const struct redlock *r, struct redlock_lock *lo
     bool has_entries = round_count(lock->entries) >= quorum_of(r->node_count);
     uint64_t longer_us = longer_pause_us(r, pause_us, has_entries ? lock->refusals : 0);
 
-    REDLOCK_ASSERT(lock->phase == PHASE_ACQUIRING && lock->refusals <= PATIENCE_MAX);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_ACQUIRING && lock->refusals <= PATIENCE_MAX);
     if (lock->refusals < PATIENCE_MAX) lock->refusals++;
     REDLOCK_ASSERT(longer_us >= pause_us);      /* S14 */
     return longer_us;
@@ -206,7 +206,7 @@ static uint64_t waiter_lengthen(const struct redlock *r, struct redlock_lock *lo
  * do. */
 static bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
 {
-    REDLOCK_ASSERT(lock->phase == PHASE_IDLE);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_IDLE);
     if (lock->yields_to != names_hash(lock)) lock->refusals = 0;
     if (lock->yields_to != names_hash(lock) || lock->wait_until == 0 || lock->kind->keeps_place) return false;
     if (!begin_listening(r, lock)) return false;     /* Closed subscriptions open meanwhile, if it has never waited. */
@@ -216,7 +216,7 @@ static bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
     for (unsigned k = 0; k < r->node_count; k++) lock->stakes[k].holder_ms = REDLOCK_UNTOLD;
     retry_wait(r, lock);
     wait_for_turn(r, lock);
-    REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock->retry_at <= lock->wait_until);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_WAITING && lock->retry_at <= lock->wait_until);
     return true;
 }
 
@@ -224,7 +224,7 @@ static void stop_yielding(struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t pause_us = longer_pause_us(r, retry_pause_us(r), lock->refusals);
 
-    REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock->is_yielding);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_WAITING && lock->is_yielding);
     lock->is_yielding = false;
     lock->retry_at = sooner(r->now_us + YIELD_ROUNDS * retry_round_us(lock) + pause_us, lock->wait_until);
     line_up_everywhere(r, lock);
@@ -235,7 +235,7 @@ static bool waiter_tick(struct redlock *r, struct redlock_lock *lock)
 {
     bool begins = !lock->is_yielding || lock_is_woken(r, lock);
 
-    REDLOCK_ASSERT(lock->phase == PHASE_WAITING && r->now_us >= lock->retry_at);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_WAITING && r->now_us >= lock->retry_at);
     if (!lock_is_woken(r, lock) && waiting_of(lock)->not_called) waiting_of(lock)->not_called(lock);
     REDLOCK_ASSERT(lock->retry_at <= lock->wait_until || lock->is_corrected);
     if (!begins)                       stop_yielding(r, lock);
@@ -248,7 +248,7 @@ static bool waiter_tick(struct redlock *r, struct redlock_lock *lock)
  * would fail for the same reason (no vote, an error, the ticket), and, begun at once, so would the one after that. */
 static bool was_taken(const struct redlock *r, const struct redlock_lock *lock, const struct answer *a)
 {
-    REDLOCK_ASSERT(a->current && lock->phase == PHASE_WAITING);
+    REDLOCK_ASSERT(a->current && lock->phase == REDLOCK_PHASE_WAITING);
     return round_vote_of(&lock->round, a->k) == REDLOCK_VOTE_REFUSED &&
            (!kind_row(r, lock, KIND_ACQUIRE)->read_refusal || (lock->taken & bit_of(a->k)));
 }
@@ -267,12 +267,12 @@ static void be_woken(struct redlock_lock *lock, unsigned k, uint8_t slot)
 static void waiter_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
-    bool is_waiting = a->current && lock->phase == PHASE_WAITING && lock->stakes[a->k].want == WIRE_NONE;
+    bool is_waiting = a->current && lock->phase == REDLOCK_PHASE_WAITING && lock->stakes[a->k].want == REDLOCK_COMMAND_NONE;
 
-    REDLOCK_ASSERT(a->command == WIRE_WAIT && r->config.wake_ups);
+    REDLOCK_ASSERT(a->command == REDLOCK_COMMAND_WAIT && r->config.wake_ups);
     if (is_waiting && stake_sends_text(r, a)) return;
-    if (a->meaning == WIRE_ERROR) lock->entries &= (uint16_t)~bit_of(a->k);
-    if (a->meaning != WIRE_GRANTED || !a->current || lock->phase != PHASE_WAITING) return;
+    if (a->meaning == REDLOCK_ANSWER_ERROR) lock->entries &= (uint16_t)~bit_of(a->k);
+    if (a->meaning != REDLOCK_ANSWER_GRANTED || !a->current || lock->phase != REDLOCK_PHASE_WAITING) return;
     REDLOCK_ASSERT(lock->wait_number != 0 && lock->line.arrived_at != 0);
     lock->stakes[a->k].holder_ms = retry_ms_of(a->reply->integer);
     if (a->reply->integer == -2 && was_taken(r, lock, a)) be_woken(lock, a->k, 0);
@@ -287,7 +287,7 @@ static void waiter_stands(struct redlock *r, unsigned session)
     REDLOCK_ASSERT(r->nodes[session].state == NODE_READY && k < r->node_count);
     if (session < r->node_count) votes_change(r);
     for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
-        REDLOCK_ASSERT(lock->phase == PHASE_WAITING);
+        REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_WAITING);
         if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
     }
 }

@@ -113,9 +113,9 @@ void wire_put_script_text(struct resp_writer *w, const char *text)
     else                                                                       resp_apart(w, text);
 }
 
-void wire_put_script(struct resp_writer *w, const struct wire_row *script, enum wire_form form, const struct wire_subject *s)
+void wire_put_script(struct resp_writer *w, const struct wire_row *script, enum redlock_form form, const struct wire_subject *s)
 {
-    bool by_text = form == WIRE_BY_TEXT;
+    bool by_text = form == REDLOCK_FORM_BY_TEXT;
 
     resp_command(w, 3 + s->name_count + script->argument_count);
     resp_bytes(w, "EVALSHA", by_text ? sizeof "EVAL" - 1 : sizeof "EVALSHA" - 1);
@@ -226,57 +226,59 @@ const struct wire_row *wire_getrange(void)
 
 /* ---- Answers ---- */
 
-static enum wire_answer read_ok(const struct wire_reply *reply)
+static enum redlock_answer read_ok(const struct wire_reply *reply)
 {
     bool is_ok = reply->text_size == 2 && !reply->text_cut && reply->text[0] == 'O' && reply->text[1] == 'K';
 
-    return reply->type == RESP_SIMPLE && is_ok ? WIRE_GRANTED : WIRE_WRONG;
+    return reply->type == RESP_SIMPLE && is_ok ? REDLOCK_ANSWER_GRANTED : REDLOCK_ANSWER_WRONG;
 }
 
 /* A refusal that reports no ticket is one as well, since somebody else may use the counter's key. */
 static bool is_refusal(const struct redlock_asked *asked, const struct wire_reply *reply)
 {
-    return reply->type == (asked->form != WIRE_PLAIN ? RESP_BULK : RESP_NULL_BULK);
+    return reply->type == (asked->form != REDLOCK_FORM_PLAIN ? RESP_BULK : RESP_NULL_BULK);
 }
 
-static enum wire_answer read_script(const struct redlock_asked *asked, const struct wire_reply *reply)
+static enum redlock_answer read_script(const struct redlock_asked *asked, const struct wire_reply *reply)
 {
-    if (reply->type != RESP_INTEGER || reply->integer < asked->lowest || reply->integer > asked->highest) return WIRE_WRONG;
-    return reply->integer >= 1 ? WIRE_GRANTED : WIRE_REFUSED;
+    if (reply->type != RESP_INTEGER || reply->integer < asked->lowest ||
+        reply->integer > asked->highest) return REDLOCK_ANSWER_WRONG;
+    return reply->integer >= 1 ? REDLOCK_ANSWER_GRANTED : REDLOCK_ANSWER_REFUSED;
 }
 
-static enum wire_answer granted_if(bool right)
+static enum redlock_answer granted_if(bool right)
 {
-    return right ? WIRE_GRANTED : WIRE_WRONG;
+    return right ? REDLOCK_ANSWER_GRANTED : REDLOCK_ANSWER_WRONG;
 }
 
-enum wire_answer wire_read(const struct redlock_asked *asked, const struct wire_reply *reply)
+enum redlock_answer wire_read(const struct redlock_asked *asked, const struct wire_reply *reply)
 {
-    if (reply->type == RESP_ERROR) return WIRE_ERROR;
+    if (reply->type == RESP_ERROR) return REDLOCK_ANSWER_ERROR;
     switch (asked->command) {
-    case WIRE_NONE:         return WIRE_WRONG;
-    case WIRE_INFO:         return granted_if(reply->type == RESP_BULK);
-    case WIRE_ROLE:         return granted_if(reply->type == RESP_ARRAY && reply->integer >= 2 && reply->text_size > 0);
-    case WIRE_WAIT:
-    case WIRE_PTTL:         return granted_if(reply->type == RESP_INTEGER && reply->integer >= -2);
-    case WIRE_GETRANGE:     return granted_if(reply->type == RESP_BULK);
-    case WIRE_ACQUIRE:
-    case WIRE_RESTORE:      if (is_refusal(asked, reply)) return WIRE_REFUSED; break;
-    default:                break;
+    case REDLOCK_COMMAND_NONE:         return REDLOCK_ANSWER_WRONG;
+    case REDLOCK_COMMAND_INFO:         return granted_if(reply->type == RESP_BULK);
+    case REDLOCK_COMMAND_ROLE:         return granted_if(reply->type == RESP_ARRAY && reply->integer >= 2 && reply->text_size > 0);
+    case REDLOCK_COMMAND_WAIT:
+    case REDLOCK_COMMAND_PTTL:         return granted_if(reply->type == RESP_INTEGER && reply->integer >= -2);
+    case REDLOCK_COMMAND_GETRANGE:     return granted_if(reply->type == RESP_BULK);
+    case REDLOCK_COMMAND_ACQUIRE:
+    case REDLOCK_COMMAND_RESTORE:      if (is_refusal(asked, reply)) return REDLOCK_ANSWER_REFUSED; break;
+    default:                           break;
     }
     /* S3: only +OK is a grant, or one of the numbers of a script that answers with numbers (a permit's slot, for instance). */
     return asked->lowest == asked->highest ? read_ok(reply) : read_script(asked, reply);
 }
 
-enum wire_answer wire_read_any(const struct redlock_asked *asked, const struct wire_reply *reply)
+enum redlock_answer wire_read_any(const struct redlock_asked *asked, const struct wire_reply *reply)
 {
-    if (reply->type == RESP_ERROR) return WIRE_ERROR;
+    if (reply->type == RESP_ERROR) return REDLOCK_ANSWER_ERROR;
     switch (asked->command) {
-    case WIRE_LOAD_RELEASE:
-    case WIRE_LOAD_EXTEND:  return granted_if(reply->type == RESP_BULK);
-    case WIRE_SUBSCRIBE:    return granted_if(reply->type == RESP_ARRAY && reply->integer == 3);
-    case WIRE_CANARY:       return reply->type == RESP_NULL_BULK ? WIRE_REFUSED : granted_if(reply->type == RESP_BULK);
-    default:                return wire_read(asked, reply);
+    case REDLOCK_COMMAND_LOAD_RELEASE:
+    case REDLOCK_COMMAND_LOAD_EXTEND:  return granted_if(reply->type == RESP_BULK);
+    case REDLOCK_COMMAND_SUBSCRIBE:    return granted_if(reply->type == RESP_ARRAY && reply->integer == 3);
+    case REDLOCK_COMMAND_CANARY:
+        return reply->type == RESP_NULL_BULK ? REDLOCK_ANSWER_REFUSED : granted_if(reply->type == RESP_BULK);
+    default:                           return wire_read(asked, reply);
     }
 }
 
@@ -459,3 +461,11 @@ enum redlock_trouble wire_class(const char *text, size_t size)
     return (enum redlock_trouble)classes[row];
 }
 
+/* S4: all that is neither yes nor no is unknown. For a release, a key of another type is as good as "gone". */
+enum redlock_vote wire_vote(enum redlock_command command, enum redlock_answer answer, enum redlock_trouble trouble)
+{
+    if (answer == REDLOCK_ANSWER_GRANTED)                                           return REDLOCK_VOTE_GRANTED;
+    if (answer == REDLOCK_ANSWER_REFUSED)                                           return REDLOCK_VOTE_REFUSED;
+    if (command == REDLOCK_COMMAND_RELEASE && trouble == REDLOCK_TROUBLE_WRONGTYPE) return REDLOCK_VOTE_REFUSED;
+    return REDLOCK_VOTE_UNKNOWN;
+}

@@ -86,17 +86,6 @@
 #include "scripts.h"
 #include "../resp/resp.h"
 
-enum wire_command {
-    WIRE_NONE,
-    WIRE_AUTH, WIRE_SELECT, WIRE_SETNAME, WIRE_INFO, WIRE_ROLE, WIRE_LOAD_RELEASE, WIRE_LOAD_EXTEND, WIRE_SUBSCRIBE,
-    WIRE_CANARY,            /* To a durable node (see canary.c). */
-    WIRE_READY,             /* No command, but the end of the handshake. */
-    WIRE_ACQUIRE,
-    WIRE_RESTORE,           /* The lock's holder sends it to a node that has lost the key. */
-    WIRE_EXTEND, WIRE_RELEASE, WIRE_WAIT, WIRE_PTTL, WIRE_GETRANGE,
-    WIRE_QUESTION           /* Any command that the caller asks, for no lock. */
-};
-
 enum {
     WIRE_VALUE_MAX = REDLOCK_TOKEN_TEXT + 1,    /* Bytes of a value that GETRANGE asks for. */
     WIRE_UPTIME_MAX = 50 * 365 * 86400,    /* 50 years. A server that claims more has a wrong clock. */
@@ -124,13 +113,6 @@ struct wire_reply {
                                      * them, one after the other ("message", the channel, and the published text). */
     size_t text_size;
     bool text_cut;                  /* There was more of it. */
-};
-
-/* The form in which a command is sent. */
-enum wire_form {
-    WIRE_PLAIN,                     /* A command of the server's own. */
-    WIRE_BY_SHA1,                   /* A script that the node is believed to know. */
-    WIRE_BY_TEXT                    /* A script that it does not know. */
 };
 
 /* The place of a fair lock in the order, while it is acquired. */
@@ -174,16 +156,9 @@ struct wire_row {
 REDLOCK_PRIVATE const struct wire_row *wire_pttl(void);
 REDLOCK_PRIVATE const struct wire_row *wire_getrange(void);
 
-enum wire_answer {
-    WIRE_GRANTED,
-    WIRE_REFUSED,
-    WIRE_ERROR,                     /* An error reply (see wire_trouble). */
-    WIRE_WRONG                      /* This command never has an answer of that type or value (S16). */
-};
-
 /* The commands of a kind of locks (see kind.h). */
 enum wire_kind_row {
-    KIND_ACQUIRE, KIND_RESTORE, KIND_EXTEND, KIND_RELEASE,      /* Like enum wire_command. */
+    KIND_ACQUIRE, KIND_RESTORE, KIND_EXTEND, KIND_RELEASE,      /* Like enum redlock_command. */
     KIND_WAKE,                      /* A release that wakes a waiter. If plain locks have NULL, nobody is woken. */
     KIND_GIVE_BACK,                 /* One that gives back an entry among the waiters as well. */
     KIND_WAIT,
@@ -200,23 +175,23 @@ struct redlock_scripts {
 /* The commands of the handshake from SCRIPT LOAD on, except SUBSCRIBE, and the meaning of any answer, which makes sure that the
  * loaded script is the one that we know. */
 struct wire_loading {
-    bool (*is_left_out)(enum wire_command command, const struct redlock_login *login, bool is_subscription);
-    void (*put)(struct resp_writer *w, enum wire_command command, const struct redlock_scripts *scripts);
-    enum wire_answer (*read)(struct redlock_node *node, const struct redlock_asked *asked, const struct redlock_scripts *scripts,
+    bool (*is_left_out)(enum redlock_command command, const struct redlock_login *login, bool is_subscription);
+    void (*put)(struct resp_writer *w, enum redlock_command command, const struct redlock_scripts *scripts);
+    enum redlock_answer (*read)(struct redlock_node *node, const struct redlock_asked *asked, const struct redlock_scripts *scripts,
                              const struct wire_reply *reply);
 };
 
 /* The form of a command, if a script that a node may know is to be sent in the form of_script. */
-static inline enum wire_form wire_form_of(const struct wire_row *row, enum wire_form of_script)
+static inline enum redlock_form wire_form_of(const struct wire_row *row, enum redlock_form of_script)
 {
-    return !row->text ? WIRE_PLAIN : row->sha1 ? of_script : WIRE_BY_TEXT;
+    return !row->text ? REDLOCK_FORM_PLAIN : row->sha1 ? of_script : REDLOCK_FORM_BY_TEXT;
 }
 
 /* The meaning of the reply as the answer to asked, by its command, its form and its range of numbers. */
-REDLOCK_PRIVATE enum wire_answer wire_read(const struct redlock_asked *asked, const struct wire_reply *reply);
+REDLOCK_PRIVATE enum redlock_answer wire_read(const struct redlock_asked *asked, const struct wire_reply *reply);
 
 /* The same, with the commands of the handshake that not all engines send (LOAD_..., SUBSCRIBE, CANARY). */
-REDLOCK_PRIVATE enum wire_answer wire_read_any(const struct redlock_asked *asked, const struct wire_reply *reply);
+REDLOCK_PRIVATE enum redlock_answer wire_read_any(const struct redlock_asked *asked, const struct wire_reply *reply);
 
 /* Reads the refusal of an acquire script. False: the reply is no such refusal. */
 REDLOCK_PRIVATE bool wire_read_refusal(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);
@@ -253,6 +228,9 @@ REDLOCK_PRIVATE void wire_read_role(const struct wire_reply *reply, struct redlo
 
 /* The kind of trouble that the text of an error reply reports. */
 REDLOCK_PRIVATE enum redlock_trouble wire_trouble(const char *text, size_t size);
+
+/* An answer as a vote. trouble is that of an error. */
+REDLOCK_PRIVATE enum redlock_vote wire_vote(enum redlock_command command, enum redlock_answer answer, enum redlock_trouble trouble);
 
 /* Like wire_trouble, but only the classes that the engine acts on. They are NOPERM, NOSCRIPT, WRONGTYPE, AHEAD, NOAUTH for any
  * error that ends the session, and OTHER_ERROR. The other kinds are only linked with redlock_node_trouble. */
@@ -311,7 +289,7 @@ REDLOCK_PRIVATE size_t wire_write_entry(char text[WIRE_ENTRY_ROOM], const uint8_
 REDLOCK_PRIVATE void wire_write_hex(const uint8_t *bytes, size_t size, char *text);
 
 /* EVALSHA, or EVAL, of a script with the resources as its keys. Its arguments follow them. */
-REDLOCK_PRIVATE void wire_put_script(struct resp_writer *w, const struct wire_row *script, enum wire_form form,
+REDLOCK_PRIVATE void wire_put_script(struct resp_writer *w, const struct wire_row *script, enum redlock_form form,
                                      const struct wire_subject *s);
 
 /* A script's text is sent in one write with the bytes around it if the buffer has room for it and for the rest of any command.

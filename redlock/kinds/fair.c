@@ -203,7 +203,7 @@ static bool fair_begin_round(struct redlock *r, struct redlock_lock *lock)
     struct redlock_turn *turn = &lock->line.turn;
 
     lock->wakes = true;
-    if (lock->phase != PHASE_WAITING) {
+    if (lock->phase != REDLOCK_PHASE_WAITING) {
         approach(lock);
         return false;
     }
@@ -211,7 +211,7 @@ static bool fair_begin_round(struct redlock *r, struct redlock_lock *lock)
         begin_anew(r, lock);
         return false;
     }
-    REDLOCK_ASSERT(lock->round.command == WIRE_ACQUIRE && turn->number > 0);
+    REDLOCK_ASSERT(lock->round.command == REDLOCK_COMMAND_ACQUIRE && turn->number > 0);
     turn->renews = has_answered(lock);
     turn->is_at_doorway = false;
     turn->rank = 0;
@@ -287,7 +287,7 @@ static bool fair_stay(struct redlock *r, struct redlock_lock *lock)
     lock->is_corrected = !is_at_doorway && has_ticket(lock) && r->ticketing->is_behind(r, lock);
     choose_time(r, lock);
     if (lock->retry_at > r->now_us && r->now_us + retry_round_us(lock) >= lock->wait_until) return let_go(lock);    /* S14 */
-    lock_set_phase(r, lock, PHASE_WAITING);
+    lock_set_phase(r, lock, REDLOCK_PHASE_WAITING);
     queue_add(&r->waiting, lock, SLOT_DONE);
     return true;
 }
@@ -308,13 +308,13 @@ static void learn_place(struct redlock_turn *turn, const struct wire_reply *repl
 static void fair_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
-    bool is_trying = a->current && (lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_WAITING);
+    bool is_trying = a->current && (lock->phase == REDLOCK_PHASE_ACQUIRING || lock->phase == REDLOCK_PHASE_WAITING);
 
     if (!is_trying) return;
-    if (a->meaning == WIRE_REFUSED) r->holding->learn(r, a);
+    if (a->meaning == REDLOCK_ANSWER_REFUSED) r->holding->learn(r, a);
     if (lock->line.turn.number == 0) return;
-    if (a->meaning == WIRE_REFUSED) learn_place(&lock->line.turn, a->reply);
-    if (lock->phase == PHASE_WAITING) choose_time(r, lock);
+    if (a->meaning == REDLOCK_ANSWER_REFUSED) learn_place(&lock->line.turn, a->reply);
+    if (lock->phase == REDLOCK_PHASE_WAITING) choose_time(r, lock);
 }
 
 /* At the doorway it may get a number. A lock that has a turn is in the queues by its number, or without one. */

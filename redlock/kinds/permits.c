@@ -157,7 +157,7 @@ static void count_votes(struct redlock_lock *lock)
  * executed late it would delete the slot that the extension has set (S27). */
 static void move_grant(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
-    if (!lock_is_past_deadline(r, lock)) stake_want(r, lock, k, WIRE_RESTORE);
+    if (!lock_is_past_deadline(r, lock)) stake_want(r, lock, k, REDLOCK_COMMAND_RESTORE);
 }
 
 /* From now on the lock is about this slot, and gives up every other slot that it was granted. If it was in line, but not woken,
@@ -191,7 +191,7 @@ static void count_grant(struct redlock *r, struct redlock_lock *lock, unsigned k
 /* True if the node still has to answer an extension. It has not the right slot, so its refusal causes a restore. */
 static bool will_refuse_extension(const struct redlock *r, const struct redlock_lock *lock, unsigned k)
 {
-    bool is_asked = lock->round.command == WIRE_EXTEND && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING;
+    bool is_asked = lock->round.command == REDLOCK_COMMAND_EXTEND && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING;
 
     return is_asked && !lock_is_past_deadline(r, lock);
 }
@@ -202,9 +202,9 @@ static void permits_count(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
     uint8_t slot = (uint8_t)a->reply->integer;
-    bool is_other = lock->phase == PHASE_HELD && slot != lock->permit.slot;
+    bool is_other = lock->phase == REDLOCK_PHASE_HELD && slot != lock->permit.slot;
 
-    if (lock->phase == PHASE_ACQUIRING && round_vote_of(&lock->round, a->k) == REDLOCK_VOTE_GRANTED) {
+    if (lock->phase == REDLOCK_PHASE_ACQUIRING && round_vote_of(&lock->round, a->k) == REDLOCK_VOTE_GRANTED) {
         count_grant(r, lock, a->k, slot);
     } else if (is_other && lock->stakes[a->k].state == STAKE_PLACED && !will_refuse_extension(r, lock, a->k)) {
         if (a->current) lock->round.refused |= bit_of(a->k);

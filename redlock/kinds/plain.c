@@ -40,12 +40,12 @@ const struct redlock_kind *plain_scripted(void)
 
 /* ---- Scripts that an engine shares with its nodes ---- */
 
-static const struct wire_row *loaded_by(enum wire_command command, const struct redlock_scripts *scripts)
+static const struct wire_row *loaded_by(enum redlock_command command, const struct redlock_scripts *scripts)
 {
-    return scripts->rows[command == WIRE_LOAD_RELEASE ? KIND_RELEASE : KIND_EXTEND];
+    return scripts->rows[command == REDLOCK_COMMAND_LOAD_RELEASE ? KIND_RELEASE : KIND_EXTEND];
 }
 
-static void put_load(struct resp_writer *w, enum wire_command command, const struct redlock_scripts *scripts)
+static void put_load(struct resp_writer *w, enum redlock_command command, const struct redlock_scripts *scripts)
 {
     resp_command(w, 3);
     resp_text(w, "SCRIPT");
@@ -53,23 +53,25 @@ static void put_load(struct resp_writer *w, enum wire_command command, const str
     wire_put_script_text(w, loaded_by(command, scripts)->text);
 }
 
-static bool is_load_left_out(enum wire_command command, const struct redlock_login *login, bool is_subscription)
+static bool is_load_left_out(enum redlock_command command, const struct redlock_login *login, bool is_subscription)
 {
     (void)login;
-    return is_subscription || command == WIRE_CANARY;
+    return is_subscription || command == REDLOCK_COMMAND_CANARY;
 }
 
 /* A script that was not loaded is sent when it is needed. */
-static enum wire_answer read_load(struct redlock_node *node, const struct redlock_asked *asked,
+static enum redlock_answer read_load(struct redlock_node *node, const struct redlock_asked *asked,
                                   const struct redlock_scripts *scripts, const struct wire_reply *reply)
 {
-    enum wire_command command = (enum wire_command)asked->command;
-    enum wire_answer meaning = wire_read_any(asked, reply);
+    enum redlock_command command = (enum redlock_command)asked->command;
+    enum redlock_answer meaning = wire_read_any(asked, reply);
 
     (void)node;
-    if (command != WIRE_LOAD_RELEASE && command != WIRE_LOAD_EXTEND) return meaning;
-    if (meaning == WIRE_GRANTED && !wire_text_is(reply, loaded_by(command, scripts)->sha1)) return WIRE_WRONG;
-    return meaning == WIRE_ERROR && wire_class(reply->text, reply->text_size) == REDLOCK_TROUBLE_NOPERM ? WIRE_GRANTED : meaning;
+    if (command != REDLOCK_COMMAND_LOAD_RELEASE && command != REDLOCK_COMMAND_LOAD_EXTEND) return meaning;
+    if (meaning == REDLOCK_ANSWER_GRANTED && !wire_text_is(reply, loaded_by(command, scripts)->sha1)) return REDLOCK_ANSWER_WRONG;
+    if (meaning == REDLOCK_ANSWER_ERROR && wire_class(reply->text, reply->text_size) == REDLOCK_TROUBLE_NOPERM)
+        return REDLOCK_ANSWER_GRANTED;
+    return meaning;
 }
 
 static const struct wire_loading loading_feature = { is_load_left_out, put_load, read_load };

@@ -208,19 +208,19 @@ static void ask_how_long(struct redlock *r, unsigned k, const struct wire_reply 
     for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
         if (!is_told(lock, reply, REDISSON_HEARD_SUBSCRIBED) || lock->listening < LISTENS) continue;
         REDLOCK_ASSERT(lock->stakes[k].state == STAKE_NONE);    /* Otherwise it would not have begun to listen. */
-        if (lock->stakes[k].want != WIRE_NONE) continue;
+        if (lock->stakes[k].want != REDLOCK_COMMAND_NONE) continue;
         if (!asks || lock->listening < asks->listening) asks = lock;
     }
     if (!asks) return;
     asks->listening = HAS_ASKED;
-    stake_want(r, asks, k, WIRE_WAIT);
+    stake_want(r, asks, k, REDLOCK_COMMAND_WAIT);
 }
 
 /* S14: anybody may publish at any rate. Each attempt in vain makes the pause between attempts longer. A lock that waits after its
  * own release has made no attempt. */
 static uint64_t next_attempt_at(const struct redlock_lock *lock)
 {
-    return lock->round.command == WIRE_ACQUIRE ? lock->round.started_at + ((uint64_t)DISTANCE_US << lock->refusals) : 0;
+    return lock->round.command == REDLOCK_COMMAND_ACQUIRE ? lock->round.started_at + ((uint64_t)DISTANCE_US << lock->refusals) : 0;
 }
 
 /* All listeners hear that the key is free. One lock of each engine tries at once, like one thread of each Java program, and the

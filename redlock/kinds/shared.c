@@ -163,7 +163,7 @@ static void forget_old_token(struct redlock_lock *lock, unsigned k)
 /* While an upgrade is under way the old token is still needed, since the upgrade may have to be undone. */
 static void shared_extended(const struct answer *a)
 {
-    bool is_told = a->meaning == WIRE_GRANTED || (a->meaning == WIRE_REFUSED && a->reply->integer == 0);
+    bool is_told = a->meaning == REDLOCK_ANSWER_GRANTED || (a->meaning == REDLOCK_ANSWER_REFUSED && a->reply->integer == 0);
 
     if (is_told && !has_role(a->lock, SHARED_UPGRADING)) forget_old_token(a->lock, a->k);
 }

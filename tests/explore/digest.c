@@ -101,12 +101,15 @@ static void add_round(struct part *part, const struct world *w, const struct bou
     const struct redlock_round *round = &lock->round;
     unsigned promised_until = client->promised_until;
 
-    if (lock->phase == PHASE_IDLE || lock->phase == PHASE_WAITING || lock->phase == PHASE_NEEDS_ENTROPY) return;
+    if (lock->phase == REDLOCK_PHASE_IDLE || lock->phase == REDLOCK_PHASE_WAITING ||
+        lock->phase == REDLOCK_PHASE_NEEDS_ENTROPY) return;
     add(part, round->command);
     add(part, ticks_until(w, round->deadline_at));
-    if (lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_EXTENDING) add(part, ticks_since(w, bounds, round->started_at));
-    if (lock->phase != PHASE_RELEASING) add(part, token_number(lock->token) & 15);
-    if (round->command == WIRE_EXTEND) add(part, promised_until > w->now ? promised_until - w->now : 0u);
+    if (lock->phase == REDLOCK_PHASE_ACQUIRING || lock->phase == REDLOCK_PHASE_EXTENDING) add(part,
+                                                                                              ticks_since(w, bounds,
+                                                                                                          round->started_at));
+    if (lock->phase != REDLOCK_PHASE_RELEASING) add(part, token_number(lock->token) & 15);
+    if (round->command == REDLOCK_COMMAND_EXTEND) add(part, promised_until > w->now ? promised_until - w->now : 0u);
     add(part, round->ttl_ms / TICK_MS);
 }
 
@@ -162,7 +165,7 @@ static void add_role(struct part *part, const struct bounds *bounds, unsigned c,
 /* The answers of the round before matter even after it. */
 static bool is_in_line(const struct redlock_lock *lock)
 {
-    return lock->kind == &redlock_fair && (lock->phase == PHASE_WAITING || lock->phase == PHASE_ACQUIRING);
+    return lock->kind == &redlock_fair && (lock->phase == REDLOCK_PHASE_WAITING || lock->phase == REDLOCK_PHASE_ACQUIRING);
 }
 
 static void add_place(struct part *part, const struct client *client)
@@ -205,12 +208,13 @@ static struct digest digest_client(const struct world *w, const struct bounds *b
     add(&part, has_stake ? lock->owed_ttl_ms / TICK_MS : 0);
     add(&part, lock->deferred ? ticks_until(w, lock->debt_at) : 0);
     add(&part, lock->wait_until ? 1 + ticks_until(w, lock->wait_until) : 0);
-    add(&part, lock->phase == PHASE_WAITING || lock->phase == PHASE_NEEDS_ENTROPY ? 1 + ticks_until(w, lock->retry_at) : 0);
+    add(&part, lock->phase == REDLOCK_PHASE_WAITING ||
+        lock->phase == REDLOCK_PHASE_NEEDS_ENTROPY ? 1 + ticks_until(w, lock->retry_at) : 0);
     add(&part, client->engine.needs_entropy.first != NULL);
     add_round(&part, w, bounds, client);
     if (bounds->tickets) add_tickets(&part, order, bounds, c, client);
     if (has_readers(bounds)) add_role(&part, bounds, c, client);
-    if (bounds->permits > 0 && lock->phase != PHASE_IDLE) add(&part, lock->permit.slot);
+    if (bounds->permits > 0 && lock->phase != REDLOCK_PHASE_IDLE) add(&part, lock->permit.slot);
     if (bounds->fair) add_place(&part, client);
     return digest_part(&part);
 }
@@ -221,10 +225,10 @@ static struct digest digest_client(const struct world *w, const struct bounds *b
  * again; all votes before it are then no matter. */
 static bool heeds_answers(const struct redlock_lock *lock)
 {
-    bool is_extended = lock->round.command == WIRE_EXTEND && lock->valid_from == lock->round.started_at;
+    bool is_extended = lock->round.command == REDLOCK_COMMAND_EXTEND && lock->valid_from == lock->round.started_at;
 
     if (is_in_line(lock)) return true;
-    return lock_is_in_round(lock) || (lock->phase == PHASE_HELD && is_extended);
+    return lock_is_in_round(lock) || (lock->phase == REDLOCK_PHASE_HELD && is_extended);
 }
 
 /* The vote of node k. For a permit it is the slot that was granted. Each answer decides anew which of
@@ -235,7 +239,7 @@ static unsigned vote_of(const struct redlock_lock *lock, unsigned k)
     bool is_grant = (vote == REDLOCK_VOTE_GRANTED || vote == REDLOCK_VOTE_REFUSED) && lock->stakes[k].state == STAKE_PLACED;
 
     if (!lock_is_in_round(lock) && !is_in_line(lock)) return 0;
-    if (lock->permit.count > 0 && lock->phase == PHASE_ACQUIRING && is_grant) return 16u + lock->use.slots[k];
+    if (lock->permit.count > 0 && lock->phase == REDLOCK_PHASE_ACQUIRING && is_grant) return 16u + lock->use.slots[k];
     return 1u + vote;
 }
 
@@ -243,7 +247,7 @@ static void add_stake(struct part *part, const struct redlock_lock *lock, unsign
 {
     const struct redlock_stake *stake = &lock->stakes[k];
 
-    add(part, stake->state | (uint64_t)(stake->form == WIRE_BY_TEXT) << 4 | (uint64_t)(lock->deferred >> k & 1) << 5);
+    add(part, stake->state | (uint64_t)(stake->form == REDLOCK_FORM_BY_TEXT) << 4 | (uint64_t)(lock->deferred >> k & 1) << 5);
     add(part, stake->strays);
     add(part, lock->asking >> k & 1);
     add(part, stake->want);
@@ -323,7 +327,7 @@ static struct digest digest_pair(const struct world *w, const struct bounds *bou
                                  unsigned c, unsigned k)
 {
     const struct client *client = &w->clients[c];
-    bool promises = client->lock.phase == PHASE_ACQUIRING || redlock_valid_us(&client->lock, world_now_us(w)) > 0;
+    bool promises = client->lock.phase == REDLOCK_PHASE_ACQUIRING || redlock_valid_us(&client->lock, world_now_us(w)) > 0;
     struct part part = { 0 };
 
     if (client->is_out) {

@@ -93,17 +93,17 @@ static void execute_plain(struct world *w, const struct bounds *bounds, unsigned
     struct model *node = &w->nodes[k];
 
     switch (command->kind) {
-    case WIRE_ACQUIRE:
+    case REDLOCK_COMMAND_ACQUIRE:
         if (command->ticket != 0) reply->done = ticket_grant(w, bounds, k, command->ticket, reply);
         if (reply->done)          reply->done = set_key(&node->keys[0], w, command, is_prompt);
         if (reply->done && command->ticket != 0) node->counter = command->ticket;
         break;
-    case WIRE_RESTORE:
+    case REDLOCK_COMMAND_RESTORE:
         reply->done = ticket_restore(w, bounds, k, command, reply);
         if (reply->done) reply->done = restore(w, node, command, is_prompt);
         break;
-    case WIRE_RELEASE: reply->done = release(w, &node->keys[0], command); break;
-    case WIRE_EXTEND:  reply->done = extend(w, &node->keys[0], command, is_prompt); break;
+    case REDLOCK_COMMAND_RELEASE: reply->done = release(w, &node->keys[0], command); break;
+    case REDLOCK_COMMAND_EXTEND:  reply->done = extend(w, &node->keys[0], command, is_prompt); break;
     default:           break;
     }
 }
@@ -261,10 +261,10 @@ static void execute_shared(struct world *w, struct model *node, const struct com
                            struct reply *reply)
 {
     switch (command->kind) {
-    case WIRE_ACQUIRE:
-    case WIRE_RESTORE: reply->done = acquire_shared(w, node, command, is_prompt); break;
-    case WIRE_EXTEND:  reply->done = extend_shared(w, node, command, is_prompt, reply); break;
-    case WIRE_RELEASE: reply->done = release_shared(w, node, command); break;
+    case REDLOCK_COMMAND_ACQUIRE:
+    case REDLOCK_COMMAND_RESTORE: reply->done = acquire_shared(w, node, command, is_prompt); break;
+    case REDLOCK_COMMAND_EXTEND:  reply->done = extend_shared(w, node, command, is_prompt, reply); break;
+    case REDLOCK_COMMAND_RELEASE: reply->done = release_shared(w, node, command); break;
     default:           break;
     }
 }
@@ -335,10 +335,10 @@ static void execute_permit(struct world *w, const struct bounds *bounds, struct 
                            bool is_prompt, struct reply *reply)
 {
     switch (command->kind) {
-    case WIRE_ACQUIRE: reply->done = acquire_permit(w, bounds, node, command, is_prompt, reply); break;
-    case WIRE_RESTORE: reply->done = restore_permit(w, bounds, node, command, is_prompt); break;
-    case WIRE_EXTEND:  reply->done = extend_permit(w, node, command, is_prompt); break;
-    case WIRE_RELEASE: reply->done = release_permit(w, bounds, node, command); break;
+    case REDLOCK_COMMAND_ACQUIRE: reply->done = acquire_permit(w, bounds, node, command, is_prompt, reply); break;
+    case REDLOCK_COMMAND_RESTORE: reply->done = restore_permit(w, bounds, node, command, is_prompt); break;
+    case REDLOCK_COMMAND_EXTEND:  reply->done = extend_permit(w, node, command, is_prompt); break;
+    case REDLOCK_COMMAND_RELEASE: reply->done = release_permit(w, bounds, node, command); break;
     default:           break;
     }
 }
@@ -502,16 +502,16 @@ static void execute_fair(struct world *w, const struct bounds *bounds, struct mo
                          bool is_prompt, struct reply *reply)
 {
     switch (command->kind) {
-    case WIRE_ACQUIRE:
+    case REDLOCK_COMMAND_ACQUIRE:
         reply->done = poll(w, bounds, node, command, is_prompt, reply);
         reply->is_taken = bounds->tickets && is_behind_another(node, command);
         break;
-    case WIRE_RESTORE:
+    case REDLOCK_COMMAND_RESTORE:
         reply->done = ticket_restore(w, bounds, (unsigned)(node - w->nodes), command, reply);
         if (reply->done) reply->done = restore_fair(w, node, command, is_prompt);
         break;
-    case WIRE_EXTEND:  reply->done = extend_fair(w, node, command, WIRE_FAIR_EXTEND_SCRIPT, is_prompt); break;
-    case WIRE_RELEASE: reply->done = leave_queue(w, node, command); break;
+    case REDLOCK_COMMAND_EXTEND:  reply->done = extend_fair(w, node, command, WIRE_FAIR_EXTEND_SCRIPT, is_prompt); break;
+    case REDLOCK_COMMAND_RELEASE: reply->done = leave_queue(w, node, command); break;
     default:           break;
     }
     if (node->keys[0].token == 0) node->grant = 0;

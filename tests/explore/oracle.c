@@ -42,7 +42,7 @@ static bool restores_unconfirmed(const struct world *w, const struct bounds *bou
 
     for (unsigned i = 0; i < client->nodes[k].asked_count; i++) {
         const struct redlock_asked *asked = ring_at(client, k, i);
-        if (asked->command == WIRE_RESTORE && asked->round == round->number && !is_confirmed) return true;
+        if (asked->command == REDLOCK_COMMAND_RESTORE && asked->round == round->number && !is_confirmed) return true;
     }
     return false;
 }
@@ -62,16 +62,16 @@ static const char *check_stake(const struct world *w, unsigned c, unsigned k)
     const struct redlock_lock *lock = &client->lock;
     const struct redlock_stake *stake = &lock->stakes[k];
     bool is_owed = lock->owed >> k & 1, is_deferred = lock->deferred >> k & 1;
-    unsigned releases = asked_count(client, k, WIRE_RELEASE);
-    unsigned sets = asked_count(client, k, WIRE_ACQUIRE) + asked_count(client, k, WIRE_RESTORE);
+    unsigned releases = asked_count(client, k, REDLOCK_COMMAND_RELEASE);
+    unsigned sets = asked_count(client, k, REDLOCK_COMMAND_ACQUIRE) + asked_count(client, k, REDLOCK_COMMAND_RESTORE);
 
     if (releases != (stake->state == STAKE_LEAVING)) return "a release is on its way exactly when a stake is leaving";
     if (sets > 1 && !w->clients[c].lock.kind->keeps_place)           return "two SETs of one lock are on their way to one node";
     if (sets > 0 && stake->state == STAKE_NONE)            return "a SET is on its way where no stake is";
     if (is_owed != (stake->state == STAKE_OWED))           return "a stake is owed, but not noted";
     if (is_deferred && !is_owed)                               return "a debt is deferred, but not owed";
-    if (is_owed && !is_deferred && stake->want != WIRE_RELEASE) return "a debt is neither queued nor deferred";
-    if ((stake->want != WIRE_NONE) != queue_holds(lock, k)) return "what a lock wants of a node is not queued";
+    if (is_owed && !is_deferred && stake->want != REDLOCK_COMMAND_RELEASE) return "a debt is neither queued nor deferred";
+    if ((stake->want != REDLOCK_COMMAND_NONE) != queue_holds(lock, k)) return "what a lock wants of a node is not queued";
     if (stake->state == STAKE_NONE && has_prompt_key(&w->nodes[k], c))
         return "a node has a client's key, and the client knows nothing of it";
     return NULL;
@@ -95,7 +95,8 @@ static const char *check_lock(const struct world *w, const struct bounds *bounds
 
     for (unsigned k = 0; k < bounds->nodes; k++) outstanding += client->nodes[k].asked_count;
     if (outstanding != lock->outstanding) return "a lock waits for more or fewer answers than were asked for";
-    if (lock->phase != PHASE_IDLE && lock->phase != PHASE_HELD && !lock->in_heap) return "nothing will ever end an operation";
+    if (lock->phase != REDLOCK_PHASE_IDLE && lock->phase != REDLOCK_PHASE_HELD &&
+        !lock->in_heap) return "nothing will ever end an operation";
     if (lock->owed && !lock->in_heap) return "nothing will ever end a debt";
     return NULL;
 }

@@ -10,12 +10,13 @@ enum { SENTENCE_MAX = 160, ANSWER_MAX = 64, TICKET_TEXT = 16, PURPOSE_MAX = 48 }
 static const char *command_name(unsigned kind, unsigned role)
 {
     static const char *const names[] = {
-        [WIRE_ACQUIRE] = "acquire script", [WIRE_RESTORE] = "restore script", [WIRE_EXTEND] = "extend script",
-        [WIRE_RELEASE] = "release script", [WIRE_PTTL] = "PTTL"
+        [REDLOCK_COMMAND_ACQUIRE] = "acquire script", [REDLOCK_COMMAND_RESTORE] = "restore script",
+            [REDLOCK_COMMAND_EXTEND] = "extend script",
+        [REDLOCK_COMMAND_RELEASE] = "release script", [REDLOCK_COMMAND_PTTL] = "PTTL"
     };
 
-    if (kind == WIRE_ACQUIRE && role == ROLE_FAIR) return "poll";
-    return kind == WIRE_ACQUIRE && role == ROLE_PLAIN ? "SET" : names[kind];
+    if (kind == REDLOCK_COMMAND_ACQUIRE && role == ROLE_FAIR) return "poll";
+    return kind == REDLOCK_COMMAND_ACQUIRE && role == ROLE_PLAIN ? "SET" : names[kind];
 }
 
 /* The tick that a wall clock showed, counted from the beginning of the story, and the addition to it. */
@@ -37,8 +38,8 @@ static const char *says(const struct reply *reply, char text[ANSWER_MAX])
         snprintf(text, ANSWER_MAX, "slot %u", reply->slot);
         return text;
     }
-    if (reply->kind == WIRE_RESTORE && !reply->is_ahead) return reply->done ? "OK" : "taken";
-    if (reply->kind != WIRE_ACQUIRE && !reply->is_ahead) return reply->done ? "1" : "0";
+    if (reply->kind == REDLOCK_COMMAND_RESTORE && !reply->is_ahead) return reply->done ? "OK" : "taken";
+    if (reply->kind != REDLOCK_COMMAND_ACQUIRE && !reply->is_ahead) return reply->done ? "1" : "0";
     if (reply->done)                 return "OK";
     if (reply->role == ROLE_FAIR) {
         snprintf(text, ANSWER_MAX, "rank %d, largest turn %u", reply->rank, reply->turn);
@@ -67,7 +68,7 @@ static const char *purpose(char text[PURPOSE_MAX], const struct bounds *bounds, 
 {
     const char *as = command->role == ROLE_READER ? " of a reader" : command->role == ROLE_WRITER ? " of a writer" : "";
 
-    if (command->kind == WIRE_RELEASE && command->role != ROLE_PERMIT) as = "";
+    if (command->kind == REDLOCK_COMMAND_RELEASE && command->role != ROLE_PERMIT) as = "";
     if (command->other && command->other != command->token)
         snprintf(text, PURPOSE_MAX, "%s, beside %u", as, number_of(bounds, command->other));
     else if (command->poll > 0)  snprintf(text, PURPOSE_MAX, " %u with turn %u%s", command->poll, command->turn,

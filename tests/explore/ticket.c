@@ -37,7 +37,7 @@ void ticket_sent(struct world *w, unsigned c, const struct command *command)
 {
     struct client *client = &w->clients[c];
     bool is_known = command->ticket <= client->known;
-    bool is_same_round = command->kind != WIRE_ACQUIRE || command->poll == client->proposed_in;
+    bool is_same_round = command->kind != REDLOCK_COMMAND_ACQUIRE || command->poll == client->proposed_in;
 
     if (command->ticket == 0) return;
     if (command->token == client->proposed_by && is_same_round) {
@@ -159,7 +159,7 @@ bool ticket_is_live(const struct client *client)
 {
     unsigned phase = client->lock.phase;
 
-    return !client->is_out && phase != PHASE_IDLE && phase != PHASE_ENDING && phase != PHASE_RELEASING;
+    return !client->is_out && phase != REDLOCK_PHASE_IDLE && phase != REDLOCK_PHASE_ENDING && phase != REDLOCK_PHASE_RELEASING;
 }
 
 bool ticket_last_matters(const struct world *w)

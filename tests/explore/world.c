@@ -86,7 +86,7 @@ static void understand_shared(struct command *command, enum row row, const struc
 
     command->role = ROLE_READER;
     if (row != ROW_SHARED_RELEASE && !is_word(modes, "s")) command->role = ROLE_WRITER;
-    if (row == ROW_SHARED_ACQUIRE && is_word(arguments[6], "0")) command->kind = WIRE_RESTORE;
+    if (row == ROW_SHARED_ACQUIRE && is_word(arguments[6], "0")) command->kind = REDLOCK_COMMAND_RESTORE;
     if (other.size > 0) command->other = read_token(other);
 }
 
@@ -105,7 +105,7 @@ static void understand_fair(struct command *command, const struct word *argument
     char text[80] = "";
 
     command->role = ROLE_FAIR;
-    if (command->kind != WIRE_ACQUIRE) return;
+    if (command->kind != REDLOCK_COMMAND_ACQUIRE) return;
     if (arguments[5].size >= sizeof text) fail("a place that is too long");
     memcpy(text, arguments[5].text, arguments[5].size);
     if (sscanf(text, "%u %u %u ", &turn, &poll, &renews) != 3 || turn >= UINT8_MAX || poll >= POLL_CLOSED || renews > 1)
@@ -119,7 +119,7 @@ static struct command understand(const struct word words[WORDS_MAX], uint16_t no
 {
     bool is_script = is_word(words[0], "EVALSHA");
     const struct word name = words[is_script], *arguments = words + (is_script ? 4 : 2);
-    enum row row = row_by_name(is_script ? WIRE_BY_SHA1 : WIRE_PLAIN, name.text, name.size);
+    enum row row = row_by_name(is_script ? REDLOCK_FORM_BY_SHA1 : REDLOCK_FORM_PLAIN, name.text, name.size);
     struct command command = { .sent_at = now };
 
     if (row == ROW_COUNT) fail("a command that is in no row of the table");
@@ -146,7 +146,7 @@ static struct command understand(const struct word words[WORDS_MAX], uint16_t no
     default:                 fail("a command that no node of this world knows");
     }
     if (row == ROW_SET)              command.ttl = read_ticks(arguments[3]);
-    else if (command.kind != WIRE_RELEASE && row != ROW_PTTL) command.ttl = read_ticks(arguments[1]);
+    else if (command.kind != REDLOCK_COMMAND_RELEASE && row != ROW_PTTL) command.ttl = read_ticks(arguments[1]);
     if (row == ROW_ACQUIRE || row == ROW_RESTORE || row == ROW_FAIR_ACQUIRE || row == ROW_FAIR_RESTORE)
         command.ticket = ticket_number(read_number(arguments[2]));
     return command;
@@ -193,7 +193,7 @@ static bool add_stale(struct link *link, const struct command *command)
     unsigned i = 0;
 
     while (i < link->stale_count && rank(&link->stale[i]) < rank(command)) i++;
-    if (i < link->stale_count && command->kind == WIRE_RELEASE && rank(&link->stale[i]) == rank(command)) return true;
+    if (i < link->stale_count && command->kind == REDLOCK_COMMAND_RELEASE && rank(&link->stale[i]) == rank(command)) return true;
     if (link->stale_count == STALE_MAX) return false;
     memmove(link->stale + i + 1, link->stale + i, (link->stale_count - i) * sizeof link->stale[0]);
     link->stale[i] = *command;
@@ -204,7 +204,7 @@ static bool add_stale(struct link *link, const struct command *command)
 
 static bool is_set(const struct command *command)
 {
-    return command->kind == WIRE_ACQUIRE || command->kind == WIRE_RESTORE;
+    return command->kind == REDLOCK_COMMAND_ACQUIRE || command->kind == REDLOCK_COMMAND_RESTORE;
 }
 
 static unsigned tokens_named(const struct command *command)
@@ -229,7 +229,7 @@ static unsigned tokens_on(const struct model *node, unsigned c)
 static unsigned tokens_brought(const struct command *command, unsigned tokens)
 {
     if (is_set(command)) return token_bit(command->token);
-    return command->kind == WIRE_EXTEND && (tokens_named(command) & tokens) ? token_bit(command->token) : 0;
+    return command->kind == REDLOCK_COMMAND_EXTEND && (tokens_named(command) & tokens) ? token_bit(command->token) : 0;
 }
 
 /* The tokens of the client that are on the node, or may come there. */
@@ -250,7 +250,7 @@ static unsigned tokens_to_come(const struct world *w, unsigned c, unsigned k)
  * nothing with a token that is not there and cannot come. */
 static bool is_futile(const struct world *w, const struct bounds *bounds, unsigned c, unsigned k, const struct command *command)
 {
-    if (command->kind == WIRE_PTTL) return true;
+    if (command->kind == REDLOCK_COMMAND_PTTL) return true;
     if (bounds->distrust) return false;
     if (is_set(command) || !model_compares()) return false;
     return !(tokens_named(command) & tokens_to_come(w, c, k));
@@ -301,7 +301,7 @@ static void receive(struct world *w, unsigned c, unsigned k, const char *text)
  * the old validity ends. */
 static void check_restore(struct world *w, const struct client *client, const struct command *command)
 {
-    if (!is_set(command) || client->lock.round.command != WIRE_EXTEND) return;
+    if (!is_set(command) || client->lock.round.command != REDLOCK_COMMAND_EXTEND) return;
     if (w->now >= client->promised_until) w->breach = "a key was set again when the old validity had ended";
 }
 
@@ -309,7 +309,7 @@ static void check_restore(struct world *w, const struct client *client, const st
 static void check_release(struct world *w, struct link *link, const struct command *command)
 {
     if (is_set(command) && link->released & tokens_named(command)) w->breach = "a poll was sent behind the release of its token";
-    if (command->kind == WIRE_RELEASE) link->released |= (uint16_t)tokens_named(command);
+    if (command->kind == REDLOCK_COMMAND_RELEASE) link->released |= (uint16_t)tokens_named(command);
 }
 
 /* Puts into the link the bytes that the engine has to send. Bytes that have left are no state. */
@@ -409,17 +409,17 @@ static void say(const struct bounds *bounds, const struct reply *answer, char *t
 {
     const char *said = answer->done ? ":1\r\n" : answer->others ? ":-1\r\n" : ":0\r\n";
 
-    if (answer->kind == WIRE_ACQUIRE && answer->role == ROLE_FAIR && !answer->done && !answer->is_ahead) {
+    if (answer->kind == REDLOCK_COMMAND_ACQUIRE && answer->role == ROLE_FAIR && !answer->done && !answer->is_ahead) {
         say_place(bounds, answer, text, size);
         return;
     }
-    if (answer->kind == WIRE_ACQUIRE && bounds->tickets) {
+    if (answer->kind == REDLOCK_COMMAND_ACQUIRE && bounds->tickets) {
         ticket_say(answer, text, size);
         return;
     }
-    if (answer->kind == WIRE_ACQUIRE) said = answer->done ? "+OK\r\n" : refusal_of(answer);
-    if (answer->kind == WIRE_RESTORE) said = answer->done ? "+OK\r\n" : "$5\r\ntaken\r\n";
-    if (answer->kind == WIRE_RESTORE && answer->is_ahead) said = "-AHEAD of the clock\r\n";
+    if (answer->kind == REDLOCK_COMMAND_ACQUIRE) said = answer->done ? "+OK\r\n" : refusal_of(answer);
+    if (answer->kind == REDLOCK_COMMAND_RESTORE) said = answer->done ? "+OK\r\n" : "$5\r\ntaken\r\n";
+    if (answer->kind == REDLOCK_COMMAND_RESTORE && answer->is_ahead) said = "-AHEAD of the clock\r\n";
     if (answer->slot > 0) snprintf(text, size, ":%u\r\n", answer->slot);
     else                  snprintf(text, size, "%s", said);
 }
@@ -430,7 +430,7 @@ static void deliver(struct world *w, const struct bounds *bounds, unsigned c, un
     struct client *client = &w->clients[c];
     char text[64];
 
-    if (answer.kind == WIRE_ACQUIRE && bounds->tickets) {
+    if (answer.kind == REDLOCK_COMMAND_ACQUIRE && bounds->tickets) {
         bool is_current = ring_at(client, k, 0)->round == client->lock.round.number;
         if (client->is_acquiring && is_current && answer.counter > client->known) client->known = answer.counter;
         if (client->is_acquiring && is_current && answer.is_ahead) client->was_ahead = true;
@@ -454,8 +454,8 @@ static void answer_questions(struct world *w, const struct bounds *bounds, unsig
 {
     for (unsigned k = 0; k < bounds->nodes; k++) {
         struct link *link = &w->links[c][k];
-        while (link->command_count > 0 && link->commands[0].kind == WIRE_PTTL) execute_next(w, bounds, c, k);
-        while (link->answer_count > 0 && link->answers[0].kind == WIRE_PTTL) deliver(w, bounds, c, k);
+        while (link->command_count > 0 && link->commands[0].kind == REDLOCK_COMMAND_PTTL) execute_next(w, bounds, c, k);
+        while (link->answer_count > 0 && link->answers[0].kind == REDLOCK_COMMAND_PTTL) deliver(w, bounds, c, k);
     }
 }
 
@@ -466,8 +466,8 @@ static bool is_past(const struct world *w, const struct client *client)
 {
     const struct redlock_lock *lock = &client->lock;
 
-    if (client->attempts > 0 || lock->phase == PHASE_WAITING) return false;
-    if (lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_EXTENDING) return false;
+    if (client->attempts > 0 || lock->phase == REDLOCK_PHASE_WAITING) return false;
+    if (lock->phase == REDLOCK_PHASE_ACQUIRING || lock->phase == REDLOCK_PHASE_EXTENDING) return false;
     return redlock_valid_us(lock, world_now_us(w)) == 0;
 }
 
@@ -480,7 +480,7 @@ static void take_out(struct world *w, const struct bounds *bounds, unsigned c)
         struct link *link = &w->links[c][k];
         break_link(w, bounds, c, k, true);
         for (unsigned i = 0; i < link->stale_count;) {
-            if (link->stale[i].kind == WIRE_RELEASE) take_stale(link, i);
+            if (link->stale[i].kind == REDLOCK_COMMAND_RELEASE) take_stale(link, i);
             else i++;
         }
     }
@@ -650,7 +650,7 @@ static void list_acts(struct list *list, const struct world *w, const struct bou
     const struct client *client = &w->clients[c];
     bool is_valid = redlock_valid_us(&client->lock, world_now_us(w)) > 0;
     bool is_pending = redlock_lock_status(&client->lock) == REDLOCK_PENDING;
-    bool was_won = client->lock.phase == PHASE_HELD || client->lock.phase == PHASE_EXTENDING;
+    bool was_won = client->lock.phase == REDLOCK_PHASE_HELD || client->lock.phase == REDLOCK_PHASE_EXTENDING;
     bool reads = redlock_is_shared(&client->lock);
     bool may_change = !is_pending && is_valid && is_known_to_quorum(&client->lock, bounds->nodes);
 
@@ -661,7 +661,7 @@ static void list_acts(struct list *list, const struct world *w, const struct bou
     if (may_change && !reads && client->downgrades > 0)                        list_add(list, EVENT_DOWNGRADE, c, 0, 0);
     if (was_won)                                                               list_add(list, EVENT_RELEASE, c, 0, 0);
     if (is_pending && w->cancels > 0)                                          list_add(list, EVENT_CANCEL, c, 0, 0);
-    if (w->deaths > 0 && client->lock.phase != PHASE_IDLE)                     list_add(list, EVENT_DIE, c, 0, 0);
+    if (w->deaths > 0 && client->lock.phase != REDLOCK_PHASE_IDLE)                     list_add(list, EVENT_DIE, c, 0, 0);
 }
 
 static void list_link(struct list *list, const struct world *w, unsigned c, unsigned k)
@@ -710,7 +710,8 @@ bool world_is_queued(const struct world *w, const struct bounds *bounds, unsigne
     const struct client *client = &w->clients[c];
     unsigned count = 0;
 
-    if (client->is_out || (client->lock.phase != PHASE_ACQUIRING && client->lock.phase != PHASE_WAITING)) return false;
+    if (client->is_out || (client->lock.phase != REDLOCK_PHASE_ACQUIRING &&
+                           client->lock.phase != REDLOCK_PHASE_WAITING)) return false;
     for (unsigned k = 0; k < bounds->nodes; k++) count += model_queues(&w->nodes[k], token_number(client->lock.token));
     return count >= bounds->nodes / 2 + 1;
 }
@@ -732,9 +733,11 @@ static void look_who_passes(struct world *w, const struct bounds *bounds, unsign
         bool is_same = client->behind[other] == token_number(w->clients[other].lock.token);
         if (client->behind[other] == 0) continue;
         if (!is_same || !world_is_queued(w, bounds, other)) client->behind[other] = 0;
-        else if (client->lock.phase == PHASE_HELD) w->order_breach = "a client has passed one that was queued before it began";
+        else if (client->lock.phase == REDLOCK_PHASE_HELD)
+            w->order_breach = "a client has passed one that was queued before it began";
     }
-    if (client->lock.phase == PHASE_HELD || client->lock.phase == PHASE_IDLE) memset(client->behind, 0, sizeof client->behind);
+    if (client->lock.phase == REDLOCK_PHASE_HELD || client->lock.phase == REDLOCK_PHASE_IDLE) memset(client->behind, 0,
+                                                                                                     sizeof client->behind);
 }
 
 static const struct redlock_kind *kind_of(const struct bounds *bounds, unsigned c)
@@ -781,7 +784,7 @@ static void extend(struct world *w, const struct bounds *bounds, unsigned c)
 static void send_by_sha1(struct client *client)
 {
     for (unsigned k = 0; k < NODES_MAX; k++)
-        if (client->lock.stakes[k].want == WIRE_EXTEND) client->lock.stakes[k].form = WIRE_BY_SHA1;
+        if (client->lock.stakes[k].want == REDLOCK_COMMAND_EXTEND) client->lock.stakes[k].form = REDLOCK_FORM_BY_SHA1;
 }
 
 static void change(struct world *w, unsigned c, bool is_upgrade)

@@ -94,7 +94,7 @@ enum role {
 };
 
 struct command {
-    uint8_t kind;               /* enum wire_command */
+    uint8_t kind;               /* enum redlock_command */
     uint8_t token, ttl;
     uint8_t role;
     uint8_t other;              /* The token that the lock had, or may have, in another role; 0: none. */
@@ -106,7 +106,7 @@ struct command {
 };
 
 struct reply {
-    uint8_t kind, role;         /* The command (enum wire_command) */
+    uint8_t kind, role;         /* The command (enum redlock_command) */
     uint8_t done;               /* 1: OK, or the script's 1. 0: nil, or the script's 0; its -1 of a release says the same. */
     bool others;                /* Reason for -1 of an upgrade, if others read. */
     uint8_t slot;               /* The granted slot. */

@@ -49,7 +49,7 @@ struct token {
 };
 
 struct asked {
-    enum wire_command command;
+    enum redlock_command command;
     unsigned token;             /* Number in world.tokens. */
     unsigned slot, extension;   /* The lock of an EXTEND, and the number of the round. */
     bool scripted;              /* It acquires by the script. */
@@ -59,7 +59,7 @@ struct asked {
 /* A lock of the caller's. */
 struct slot {
     struct redlock_lock *lock;
-    enum wire_command operation;    /* The operation under way can be ACQUIRE, EXTEND, RELEASE or GETRANGE
+    enum redlock_command operation;    /* The operation under way can be ACQUIRE, EXTEND, RELEASE or GETRANGE
                                      * (inspect); NONE: none. */
     void *names[NAMES_MAX];     /* Blocks that the engine may still read. */
     unsigned name_count;
@@ -201,16 +201,16 @@ static void note_end(struct slot *slot)
 {
     enum redlock_status status = redlock_lock_status(slot->lock);
 
-    if (slot->operation == WIRE_NONE || status == REDLOCK_PENDING) return;
-    if (slot->operation == WIRE_ACQUIRE) {
+    if (slot->operation == REDLOCK_COMMAND_NONE || status == REDLOCK_PENDING) return;
+    if (slot->operation == REDLOCK_COMMAND_ACQUIRE) {
         slot->released = status != REDLOCK_OK;
         FUZZ_CHECK(status != REDLOCK_OK || bits(token_of(slot)->set_by) >= w.quorum);
         FUZZ_CHECK(status != REDLOCK_OK || redlock_ticket(slot->lock) == token_of(slot)->ticket);
         token_of(slot)->is_held = status == REDLOCK_OK;
     }
-    if (slot->operation == WIRE_EXTEND)
+    if (slot->operation == REDLOCK_COMMAND_EXTEND)
         FUZZ_CHECK(status != REDLOCK_OK || bits(slot->extended_by) >= w.quorum);
-    slot->operation = WIRE_NONE;
+    slot->operation = REDLOCK_COMMAND_NONE;
 }
 
 /* "They must stay until the lock is idle or forgotten." */
@@ -342,7 +342,7 @@ static void note_extend(const struct word *arguments, struct asked *asked)
     asked->slot = (unsigned)(slot - w.slots);
     asked->extension = redlock_last_round(slot->lock)->number;
     is_late = slot->extension == asked->extension && w.now_us < redlock_last_round(slot->lock)->deadline_at;
-    FUZZ_CHECK(slot->operation == WIRE_EXTEND || slot->kept || is_late);
+    FUZZ_CHECK(slot->operation == REDLOCK_COMMAND_EXTEND || slot->kept || is_late);
     if (slot->extension != asked->extension) begin_extension(slot, ttl_ms);
     FUZZ_CHECK(ttl_ms == slot->extend_ttl_ms);
     if (slot->extending_until == 0) slot->extending_until = w.now_us + validity_of(ttl_ms);
@@ -361,12 +361,12 @@ static uint64_t read_number(struct word word)
 }
 
 /* EVALSHA|EVAL script n resource... argument... */
-static enum wire_command script_of(const struct word *words, size_t count, struct asked *asked)
+static enum redlock_command script_of(const struct word *words, size_t count, struct asked *asked)
 {
     bool is_eval = word_is(words[0], "EVAL");
     size_t names = count > 3 ? (size_t)read_number(words[2]) : 0;
     const struct word *arguments = words + 3 + names;
-    enum row row = row_by_name(is_eval ? WIRE_BY_TEXT : WIRE_BY_SHA1, words[1].text, words[1].size);
+    enum row row = row_by_name(is_eval ? REDLOCK_FORM_BY_TEXT : REDLOCK_FORM_BY_SHA1, words[1].text, words[1].size);
     bool gives_back = count - 3 - names == row_at(ROW_WAKE).row->argument_count;
 
     FUZZ_CHECK((is_eval || word_is(words[0], "EVALSHA")) && names >= 1 && names <= REDLOCK_SET_MAX && count > 3 + names);
@@ -382,20 +382,22 @@ static enum wire_command script_of(const struct word *words, size_t count, struc
     return row_at(row).command;
 }
 
-static enum wire_command command_of(const struct word *words, size_t count, struct asked *asked)
+static enum redlock_command command_of(const struct word *words, size_t count, struct asked *asked)
 {
-    static const struct { const char *first, *second; enum wire_command command; } handshakes[] = {
-        { "AUTH", NULL, WIRE_AUTH }, { "SELECT", NULL, WIRE_SELECT }, { "CLIENT", "SETNAME", WIRE_SETNAME },
-        { "INFO", NULL, WIRE_INFO }, { "ROLE", NULL, WIRE_ROLE }, { "SUBSCRIBE", NULL, WIRE_SUBSCRIBE },
+    static const struct { const char *first, *second; enum redlock_command command; } handshakes[] = {
+        { "AUTH", NULL, REDLOCK_COMMAND_AUTH }, { "SELECT", NULL, REDLOCK_COMMAND_SELECT },
+        { "CLIENT", "SETNAME", REDLOCK_COMMAND_SETNAME },
+        { "INFO", NULL, REDLOCK_COMMAND_INFO }, { "ROLE", NULL, REDLOCK_COMMAND_ROLE },
+        { "SUBSCRIBE", NULL, REDLOCK_COMMAND_SUBSCRIBE },
     };
-    enum row row = row_by_name(WIRE_PLAIN, words[0].text, words[0].size);
+    enum row row = row_by_name(REDLOCK_FORM_PLAIN, words[0].text, words[0].size);
 
     for (size_t i = 0; i < sizeof handshakes / sizeof handshakes[0]; i++)
         if (word_is(words[0], handshakes[i].first) && (!handshakes[i].second || word_is(words[1], handshakes[i].second)))
             return handshakes[i].command;
     if (word_is(words[0], "SCRIPT")) {
         FUZZ_CHECK(count == 3 && word_is(words[1], "LOAD"));
-        return word_is(words[2], WIRE_RELEASE_SCRIPT) ? WIRE_LOAD_RELEASE : WIRE_LOAD_EXTEND;
+        return word_is(words[2], WIRE_RELEASE_SCRIPT) ? REDLOCK_COMMAND_LOAD_RELEASE : REDLOCK_COMMAND_LOAD_EXTEND;
     }
     if (row == ROW_COUNT) return script_of(words, count, asked);
     FUZZ_CHECK(is_resource(words[1]));
@@ -438,7 +440,7 @@ static void read_output(unsigned k, const uint8_t *piece, size_t size)
         FUZZ_CHECK(command_size > 0 && peer->asked_count <= w.config.pipeline);
         *asked = (struct asked){ 0 };
         asked->command = command_of(words, word_count, asked);
-        FUZZ_CHECK(k < w.node_count ? asked->command != WIRE_SUBSCRIBE : asked->command < WIRE_READY);
+        FUZZ_CHECK(k < w.node_count ? asked->command != REDLOCK_COMMAND_SUBSCRIBE : asked->command < REDLOCK_COMMAND_READY);
     }
     memcpy(peer->out, all, all_size);
     peer->out_size = all_size;
@@ -483,7 +485,7 @@ static void note_extended(unsigned k, const struct asked *asked)
     struct slot *slot = &w.slots[asked->slot];
 
     if (slot->released || slot->extension != asked->extension || token_of(slot) != &w.tokens[asked->token]) return;
-    if ((slot->operation != WIRE_EXTEND && !slot->kept) || !may_extend(slot)) return;
+    if ((slot->operation != REDLOCK_COMMAND_EXTEND && !slot->kept) || !may_extend(slot)) return;
     slot->extended_by |= (uint16_t)(1u << k);
     if (bits(slot->extended_by) >= w.quorum && slot->extending_until > slot->extended_until)
         slot->extended_until = slot->extending_until;
@@ -506,9 +508,9 @@ static void note_answer(unsigned k, const uint8_t *reply, size_t size)
     }
     memmove(peer->asked, peer->asked + 1, --peer->asked_count * sizeof peer->asked[0]);
     if (peer->said_count > 0) peer->said_count--;
-    if (asked.command == WIRE_ACQUIRE && !asked.restores && is_reply(reply, size, "+OK\r\n"))
+    if (asked.command == REDLOCK_COMMAND_ACQUIRE && !asked.restores && is_reply(reply, size, "+OK\r\n"))
         w.tokens[asked.token].set_by |= (uint16_t)(1u << k);
-    if (asked.command == WIRE_EXTEND && is_reply(reply, size, ":1\r\n")) note_extended(k, &asked);
+    if (asked.command == REDLOCK_COMMAND_EXTEND && is_reply(reply, size, ":1\r\n")) note_extended(k, &asked);
 }
 
 /* Bytes that the engine is about to receive from node k. The last byte of in[] stays a NUL, for strtoll. */
@@ -537,20 +539,20 @@ static const char *right_answer(unsigned k, const struct asked *asked)
     char info[256];
 
     switch (asked->command) {
-    case WIRE_INFO:
+    case REDLOCK_COMMAND_INFO:
         snprintf(info, sizeof info, "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:%040x\r\n"
                  "uptime_in_seconds:100000\r\n", w.peers[k].identity);
         snprintf(text, sizeof text, "$%zu\r\n%s\r\n", strlen(info), info);
         return text;
-    case WIRE_ROLE:         return "*3\r\n$6\r\nmaster\r\n:100\r\n*1\r\n*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n";
-    case WIRE_LOAD_RELEASE: return "$40\r\n" WIRE_RELEASE_SHA1 "\r\n";
-    case WIRE_LOAD_EXTEND:  return "$40\r\n" WIRE_EXTEND_SHA1 "\r\n";
-    case WIRE_SUBSCRIBE:    return "*3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n";
-    case WIRE_EXTEND:
-    case WIRE_RELEASE:      return ":1\r\n";
-    case WIRE_WAIT:
-    case WIRE_PTTL:         return ":1234\r\n";
-    case WIRE_GETRANGE:     return "$40\r\n0123456789abcdef0123456789abcdef01234567\r\n";
+    case REDLOCK_COMMAND_ROLE:         return "*3\r\n$6\r\nmaster\r\n:100\r\n*1\r\n*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n";
+    case REDLOCK_COMMAND_LOAD_RELEASE: return "$40\r\n" WIRE_RELEASE_SHA1 "\r\n";
+    case REDLOCK_COMMAND_LOAD_EXTEND:  return "$40\r\n" WIRE_EXTEND_SHA1 "\r\n";
+    case REDLOCK_COMMAND_SUBSCRIBE:    return "*3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n";
+    case REDLOCK_COMMAND_EXTEND:
+    case REDLOCK_COMMAND_RELEASE:      return ":1\r\n";
+    case REDLOCK_COMMAND_WAIT:
+    case REDLOCK_COMMAND_PTTL:         return ":1234\r\n";
+    case REDLOCK_COMMAND_GETRANGE:     return "$40\r\n0123456789abcdef0123456789abcdef01234567\r\n";
     default:                return "+OK\r\n";
     }
 }
@@ -558,12 +560,12 @@ static const char *right_answer(unsigned k, const struct asked *asked)
 static const char *refusal(const struct asked *asked)
 {
     switch (asked->command) {
-    case WIRE_INFO:     return "$62\r\nredis_mode:standalone\r\nrun_id:too-short\r\nuptime_in_seconds:0\r\n\r\n";
-    case WIRE_ROLE:     return "*5\r\n$5\r\nslave\r\n$9\r\n127.0.0.1\r\n:1\r\n$9\r\nconnected\r\n:1\r\n";
-    case WIRE_ACQUIRE:  return asked->scripted ? "$21\r\n1790000000000001 1000\r\n" : "$-1\r\n";
-    case WIRE_RESTORE:  return "$5\r\ntaken\r\n";
-    case WIRE_PTTL:     return ":-2\r\n";
-    case WIRE_GETRANGE: return "$0\r\n\r\n";
+    case REDLOCK_COMMAND_INFO:     return "$62\r\nredis_mode:standalone\r\nrun_id:too-short\r\nuptime_in_seconds:0\r\n\r\n";
+    case REDLOCK_COMMAND_ROLE:     return "*5\r\n$5\r\nslave\r\n$9\r\n127.0.0.1\r\n:1\r\n$9\r\nconnected\r\n:1\r\n";
+    case REDLOCK_COMMAND_ACQUIRE:  return asked->scripted ? "$21\r\n1790000000000001 1000\r\n" : "$-1\r\n";
+    case REDLOCK_COMMAND_RESTORE:  return "$5\r\ntaken\r\n";
+    case REDLOCK_COMMAND_PTTL:     return ":-2\r\n";
+    case REDLOCK_COMMAND_GETRANGE: return "$0\r\n\r\n";
     default:            return ":0\r\n";
     }
 }
@@ -784,8 +786,8 @@ static void acquire(struct slot *slot)
     else                request.resource = lend_name(slot, how & 3, &request.resource_size);
     if ((!request.resource && !request.set) || w.token_count + 16 >= TOKENS_MAX) return;
     if (redlock_start_acquire(&w.engine, slot->lock, &request, w.now_us) != REDLOCK_OK) return;
-    FUZZ_CHECK(slot->operation == WIRE_NONE);
-    slot->operation = WIRE_ACQUIRE;
+    FUZZ_CHECK(slot->operation == REDLOCK_COMMAND_NONE);
+    slot->operation = REDLOCK_COMMAND_ACQUIRE;
     slot->released = slot->kept = false;
     slot->adopted_until = slot->extended_until = 0;
 }
@@ -795,8 +797,8 @@ static void extend(struct slot *slot)
     uint32_t ttl_ms = some_ms(fuzz_byte(&w.input));
 
     if (redlock_start_extend(&w.engine, slot->lock, ttl_ms, w.now_us) != REDLOCK_OK) return;
-    FUZZ_CHECK(may_extend(slot) && slot->operation == WIRE_NONE);
-    slot->operation = WIRE_EXTEND;
+    FUZZ_CHECK(may_extend(slot) && slot->operation == REDLOCK_COMMAND_NONE);
+    slot->operation = REDLOCK_COMMAND_EXTEND;
     begin_extension(slot, ttl_ms);
 }
 
@@ -812,8 +814,8 @@ static void keep(struct slot *slot)
 static void release(struct slot *slot)
 {
     if (redlock_start_release(&w.engine, slot->lock, w.now_us) != REDLOCK_OK) return;
-    FUZZ_CHECK(slot->operation == WIRE_NONE || slot->operation == WIRE_EXTEND);
-    slot->operation = WIRE_RELEASE;
+    FUZZ_CHECK(slot->operation == REDLOCK_COMMAND_NONE || slot->operation == REDLOCK_COMMAND_EXTEND);
+    slot->operation = REDLOCK_COMMAND_RELEASE;
     slot->released = true;
     slot->kept = false;
 }
@@ -824,8 +826,8 @@ static void inspect(struct slot *slot)
     void *name = lend_name(slot, fuzz_byte(&w.input), &size);
 
     if (!name || redlock_start_inspect(&w.engine, slot->lock, name, size, slot->sights, w.now_us) != REDLOCK_OK) return;
-    FUZZ_CHECK(slot->operation == WIRE_NONE);
-    slot->operation = WIRE_GETRANGE;
+    FUZZ_CHECK(slot->operation == REDLOCK_COMMAND_NONE);
+    slot->operation = REDLOCK_COMMAND_GETRANGE;
 }
 
 /* Uses its own last token, or one that nobody had. No two locks have the same, or the judge would
@@ -843,7 +845,7 @@ static void adopt(struct slot *slot)
     if (how & 8) text[how >> 4] = '!';
     if (redlock_adopt(&w.engine, slot->lock,
                       &(struct redlock_request){ .resource = name, .resource_size = size }, text, w.now_us) != REDLOCK_OK) return;
-    FUZZ_CHECK(!(how & 8) && slot->operation == WIRE_NONE);
+    FUZZ_CHECK(!(how & 8) && slot->operation == REDLOCK_COMMAND_NONE);
     slot->released = slot->kept = false;
     slot->extended_until = 0;
     token_of(slot)->is_held = true;
@@ -865,7 +867,7 @@ static void forget(struct slot *slot)
     give_names_back(slot);
     slot->lock = get_memory(sizeof *slot->lock);
     redlock_lock_init(slot->lock);
-    slot->operation = WIRE_NONE;
+    slot->operation = REDLOCK_COMMAND_NONE;
     slot->released = true;
     free(slot->sights);
     slot->sights = get_memory(w.node_count * sizeof *slot->sights);
@@ -935,7 +937,7 @@ static void behave(unsigned nodes, unsigned choice)
             send_some(k, SIZE_MAX);
             while (w.peers[k].said_count < w.peers[k].asked_count) {
                 unsigned said = w.peers[k].said_count;
-                bool is_handshake = w.peers[k].asked[said].command < WIRE_READY;
+                bool is_handshake = w.peers[k].asked[said].command < REDLOCK_COMMAND_READY;
                 answer(k, is_handshake ? 0 : choice);
                 if (w.peers[k].said_count == said) break;
             }

@@ -548,21 +548,21 @@ static uint64_t any_ticket(uint32_t skew_ms)
 }
 
 /* One of the rows for a command; those for one resource alone where there is one. */
-static enum row any_row(enum wire_command command, bool is_script, bool is_one)
+static enum row any_row(enum redlock_command command, bool is_script, bool is_one)
 {
     switch (command) {
-    case WIRE_ACQUIRE:  return is_script ? ROW_ACQUIRE : ROW_SET;
-    case WIRE_RESTORE:  return ROW_RESTORE;
-    case WIRE_EXTEND:   return is_one && dice(4) == 0 ? ROW_EXTEND_ONE : ROW_EXTEND;
-    case WIRE_RELEASE:  return dice(2) == 0 ? ROW_WAKE : is_one && dice(3) == 0 ? ROW_RELEASE_ONE : ROW_RELEASE;
-    case WIRE_WAIT:     return ROW_WAIT;
-    case WIRE_GETRANGE: return ROW_GETRANGE;
+    case REDLOCK_COMMAND_ACQUIRE:  return is_script ? ROW_ACQUIRE : ROW_SET;
+    case REDLOCK_COMMAND_RESTORE:  return ROW_RESTORE;
+    case REDLOCK_COMMAND_EXTEND:   return is_one && dice(4) == 0 ? ROW_EXTEND_ONE : ROW_EXTEND;
+    case REDLOCK_COMMAND_RELEASE:  return dice(2) == 0 ? ROW_WAKE : is_one && dice(3) == 0 ? ROW_RELEASE_ONE : ROW_RELEASE;
+    case REDLOCK_COMMAND_WAIT:     return ROW_WAIT;
+    case REDLOCK_COMMAND_GETRANGE: return ROW_GETRANGE;
     default:            return ROW_PTTL;
     }
 }
 
 /* A command of a lock, as the engine writes it; every other time with the token that is there. */
-static void lock_request(struct request *request, enum wire_command command, const char *label, const struct line *line)
+static void lock_request(struct request *request, enum redlock_command command, const char *label, const struct line *line)
 {
     static const uint32_t skews_ms[] = { 1, REDLOCK_SKEW_MS, REDLOCK_SKEW_MS_MAX };
     const bool is_script = strncmp(label, "EVAL", 4) == 0;
@@ -575,16 +575,18 @@ static void lock_request(struct request *request, enum wire_command command, con
     const struct model_key *key = key_seen(line->session.database, request->keys[0]);
     if (!key || dice(2) == 0 || !wire_token_read((const char *)key->value, key->value_size, token))
         memcpy(token, any_token(), sizeof token);
-    subject.ttl_ms = command == WIRE_EXTEND ? any_extension_ms() : any_ttl_ms();
+    subject.ttl_ms = command == REDLOCK_COMMAND_EXTEND ? any_extension_ms() : any_ttl_ms();
     subject.skew_ms = skews_ms[dice(3)];
     subject.ticket = any_ticket(subject.skew_ms);
     subject.life_ms = any_ttl_ms();
     subject.engine = engines[dice(SUBSCRIPTIONS + 1)];
-    subject.wait_number = command == WIRE_WAIT || dice(4) == 0 ? 1 + dice(12) : 0;
+    subject.wait_number = command == REDLOCK_COMMAND_WAIT || dice(4) == 0 ? 1 + dice(12) : 0;
     subject.arrived_at = dice(2) == 0 ? dice(3) : server_us();
     const struct wire_row *row = row_at(any_row(command, is_script, subject.name_count == 1)).row;
-    (void)send_encode(&writer, row, wire_form_of(row, strncmp(label, "EVAL ", 5) == 0 ? WIRE_BY_TEXT : WIRE_BY_SHA1), &subject);
-    request->extends_ms = command == WIRE_EXTEND ? subject.ttl_ms : 0;
+    (void)send_encode(&writer, row, wire_form_of(row,
+                                                 strncmp(label, "EVAL ", 5) == 0 ? REDLOCK_FORM_BY_TEXT : REDLOCK_FORM_BY_SHA1),
+                                                 &subject);
+    request->extends_ms = command == REDLOCK_COMMAND_EXTEND ? subject.ttl_ms : 0;
     end_request(request, &writer);
 }
 
@@ -626,7 +628,7 @@ static void permit_request(struct request *request)
     subject.ticket = dice(2) == 0 ? 0 : any_ticket(subject.skew_ms);
     subject.permit.count = (uint8_t)(1 + dice(PERMITS));
     if (needs_slot || dice(3) == 0) subject.permit.slot = (uint8_t)(1 + dice(subject.permit.count));
-    (void)send_encode(&writer, row, is_text ? WIRE_BY_TEXT : WIRE_BY_SHA1, &subject);
+    (void)send_encode(&writer, row, is_text ? REDLOCK_FORM_BY_TEXT : REDLOCK_FORM_BY_SHA1, &subject);
     request->extends_ms = commands[number].row == ROW_PERMIT_EXTEND ? subject.ttl_ms : 0;
     end_request(request, &writer);
 }
@@ -671,7 +673,7 @@ static void fair_request(struct request *request)
     place.renew = place.turn > 0 && dice(4) > 0;
     subject.ttl_ms = commands[number].row == ROW_FAIR_EXTEND ? any_extension_ms() : any_ttl_ms();
     subject.ticket = dice(3) > 0 ? 0 : any_ticket(subject.skew_ms);
-    (void)send_encode(&writer, row, is_text ? WIRE_BY_TEXT : WIRE_BY_SHA1, &subject);
+    (void)send_encode(&writer, row, is_text ? REDLOCK_FORM_BY_TEXT : REDLOCK_FORM_BY_SHA1, &subject);
     request->extends_ms = commands[number].row == ROW_FAIR_EXTEND ? subject.ttl_ms : 0;
     end_request(request, &writer);
 }
@@ -695,7 +697,7 @@ static void redisson_request(struct request *request)
     touch(request, resource);
     memset(token, (int)(0x40 + dice(3)), sizeof token);
     subject.ttl_ms = commands[number].row == ROW_REDISSON_EXTEND ? any_extension_ms() : any_ttl_ms();
-    (void)send_encode(&writer, row, is_text ? WIRE_BY_TEXT : WIRE_BY_SHA1, &subject);
+    (void)send_encode(&writer, row, is_text ? REDLOCK_FORM_BY_TEXT : REDLOCK_FORM_BY_SHA1, &subject);
     request->extends_ms = commands[number].row == ROW_REDISSON_EXTEND ? subject.ttl_ms : 0;
     end_request(request, &writer);
 }
@@ -742,7 +744,7 @@ static void mark_request(struct request *request, const struct line *line)
     end_request(request, &writer);
 }
 
-static void handshake_request(struct request *request, enum wire_command command, const char *label,
+static void handshake_request(struct request *request, enum redlock_command command, const char *label,
                              const struct redlock_login *with)
 {
     struct resp_writer writer = begin_request(request, label);
@@ -768,14 +770,14 @@ static void auth_request(struct request *request)
         { .user = "joe", .password = "" }
     };
     const bool right = login.password && dice(2) == 0;
-    handshake_request(request, WIRE_AUTH, "AUTH", right ? &login : &wrong[dice(sizeof wrong / sizeof wrong[0])]);
+    handshake_request(request, REDLOCK_COMMAND_AUTH, "AUTH", right ? &login : &wrong[dice(sizeof wrong / sizeof wrong[0])]);
 }
 
 static void select_request(struct request *request)
 {
     static const uint32_t databases[] = { 0, 0, 0, 0, 1, 15, 15, 16, 2147483647 };
     const struct redlock_login with = { .database = databases[dice(sizeof databases / sizeof databases[0])] & INT32_MAX };
-    handshake_request(request, WIRE_SELECT, "SELECT", &with);
+    handshake_request(request, REDLOCK_COMMAND_SELECT, "SELECT", &with);
 }
 
 /* SET with a TTL that the engine's checks would have caught. */
@@ -824,11 +826,11 @@ static void draw_handshake(struct request *request)
     switch (dice(8)) {
     case 0:  auth_request(request); break;
     case 1:  select_request(request); break;
-    case 2:  handshake_request(request, WIRE_SETNAME, "CLIENT", NULL); break;
-    case 3:  handshake_request(request, WIRE_INFO, "INFO", NULL); break;
-    case 4:  handshake_request(request, WIRE_ROLE, "ROLE", NULL); break;
-    case 5:  handshake_request(request, WIRE_LOAD_RELEASE, "SCRIPT", NULL); break;
-    case 6:  handshake_request(request, WIRE_LOAD_EXTEND, "SCRIPT", NULL); break;
+    case 2:  handshake_request(request, REDLOCK_COMMAND_SETNAME, "CLIENT", NULL); break;
+    case 3:  handshake_request(request, REDLOCK_COMMAND_INFO, "INFO", NULL); break;
+    case 4:  handshake_request(request, REDLOCK_COMMAND_ROLE, "ROLE", NULL); break;
+    case 5:  handshake_request(request, REDLOCK_COMMAND_LOAD_RELEASE, "SCRIPT", NULL); break;
+    case 6:  handshake_request(request, REDLOCK_COMMAND_LOAD_EXTEND, "SCRIPT", NULL); break;
     default: odd_request(request); break;
     }
 }
@@ -845,20 +847,20 @@ static void draw_request(struct request *request, const struct line *line)
         if (line->session.logged_in) permit_request(request);       /* Otherwise it has too many words. */
         else                         odd_request(request);
         break;
-    case 32: case 33: lock_request(request, WIRE_RESTORE, "EVALSHA restore", line); break;
-    case 34:        lock_request(request, WIRE_RESTORE, "EVAL restore", line); break;
+    case 32: case 33: lock_request(request, REDLOCK_COMMAND_RESTORE, "EVALSHA restore", line); break;
+    case 34:        lock_request(request, REDLOCK_COMMAND_RESTORE, "EVAL restore", line); break;
     case 28: case 29: case 30: case 31: mark_request(request, line); break;
-    case 20: case 21: lock_request(request, WIRE_ACQUIRE, "EVALSHA acquire", line); break;
-    case 22: case 23: lock_request(request, WIRE_ACQUIRE, "EVAL acquire", line); break;
-    case 24: case 25: lock_request(request, WIRE_WAIT, "EVALSHA wait", line); break;
-    case 26: case 27: lock_request(request, WIRE_WAIT, "EVAL wait", line); break;
-    case 0: case 1: case 2: case 3: lock_request(request, WIRE_ACQUIRE, "SET", line); break;
-    case 4: case 5: lock_request(request, WIRE_RELEASE, "EVALSHA release", line); break;
-    case 6:         lock_request(request, WIRE_RELEASE, "EVAL release", line); break;
-    case 7: case 8: lock_request(request, WIRE_EXTEND, "EVALSHA extend", line); break;
-    case 9:         lock_request(request, WIRE_EXTEND, "EVAL extend", line); break;
-    case 10: case 11: lock_request(request, WIRE_PTTL, "PTTL", line); break;
-    case 12: case 13: lock_request(request, WIRE_GETRANGE, "GETRANGE", line); break;
+    case 20: case 21: lock_request(request, REDLOCK_COMMAND_ACQUIRE, "EVALSHA acquire", line); break;
+    case 22: case 23: lock_request(request, REDLOCK_COMMAND_ACQUIRE, "EVAL acquire", line); break;
+    case 24: case 25: lock_request(request, REDLOCK_COMMAND_WAIT, "EVALSHA wait", line); break;
+    case 26: case 27: lock_request(request, REDLOCK_COMMAND_WAIT, "EVAL wait", line); break;
+    case 0: case 1: case 2: case 3: lock_request(request, REDLOCK_COMMAND_ACQUIRE, "SET", line); break;
+    case 4: case 5: lock_request(request, REDLOCK_COMMAND_RELEASE, "EVALSHA release", line); break;
+    case 6:         lock_request(request, REDLOCK_COMMAND_RELEASE, "EVAL release", line); break;
+    case 7: case 8: lock_request(request, REDLOCK_COMMAND_EXTEND, "EVALSHA extend", line); break;
+    case 9:         lock_request(request, REDLOCK_COMMAND_EXTEND, "EVAL extend", line); break;
+    case 10: case 11: lock_request(request, REDLOCK_COMMAND_PTTL, "PTTL", line); break;
+    case 12: case 13: lock_request(request, REDLOCK_COMMAND_GETRANGE, "GETRANGE", line); break;
     case 14:        ttl_request(request); break;
     case 15:        unknown_sha_request(request); break;
     default:        draw_handshake(request); break;
@@ -1011,7 +1013,7 @@ static void open_admin(void)
     struct request request;
     const struct redlock_login tester = { .user = "tester", .password = "x" };
     admin.fd = connect_server();
-    handshake_request(&request, WIRE_AUTH, "AUTH", &tester);
+    handshake_request(&request, REDLOCK_COMMAND_AUTH, "AUTH", &tester);
     administer(&request);
 }
 
@@ -1022,7 +1024,7 @@ static void open_lines(void)
         lines[i].fd = connect_server();
         model_session_begin(&node, &lines[i].session);
         if (!trouble || !trouble->logs_in) continue;
-        handshake_request(&request, WIRE_AUTH, "AUTH", &login);
+        handshake_request(&request, REDLOCK_COMMAND_AUTH, "AUTH", &login);
         exchange(&lines[i], &request);
     }
 }
@@ -1035,10 +1037,10 @@ static void subscribe(struct line *subscription, const uint8_t engine[REDLOCK_NA
     model_session_begin(&node, &subscription->session);
     if (trouble && trouble->logs_in) {
         struct request log_in;
-        handshake_request(&log_in, WIRE_AUTH, "AUTH", &login);
+        handshake_request(&log_in, REDLOCK_COMMAND_AUTH, "AUTH", &login);
         exchange(subscription, &log_in);
     }
-    (void)handshake_put(&writer, WIRE_SUBSCRIBE, NULL, plain_scripts_for_all(), engine);
+    (void)handshake_put(&writer, REDLOCK_COMMAND_SUBSCRIBE, NULL, plain_scripts_for_all(), engine);
     end_request(&request, &writer);
     exchange(subscription, &request);
     subscription->session.out.size = 0;
@@ -1104,7 +1106,7 @@ static void prepare_round(void)
 /* Most commands find the scripts loaded, as after a handshake. */
 static void load_scripts(void)
 {
-    static const enum wire_command loads[] = { WIRE_LOAD_RELEASE, WIRE_LOAD_EXTEND };
+    static const enum redlock_command loads[] = { REDLOCK_COMMAND_LOAD_RELEASE, REDLOCK_COMMAND_LOAD_EXTEND };
     struct request request;
     for (unsigned i = 0; i < 2 && dice(4) > 0; i++) {
         handshake_request(&request, loads[i], "SCRIPT", NULL);

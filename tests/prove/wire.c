@@ -31,7 +31,7 @@ static struct wire_reply any_reply(size_t size)
 void prove_answer(void)
 {
     size_t size = any_size(TEXT_MAX);
-    struct redlock_asked asked = { .command = any_u8(UINT8_MAX), .form = any_u8(WIRE_BY_TEXT) };
+    struct redlock_asked asked = { .command = any_u8(UINT8_MAX), .form = any_u8(REDLOCK_FORM_BY_TEXT) };
     asked.lowest = (int8_t)(any_u8(3) - 1);
     asked.highest = (int8_t)(any_u8(3) - 1);
 

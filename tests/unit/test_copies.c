@@ -169,7 +169,7 @@ TEST(a_node_that_is_not_connected_or_has_another_lock_to_serve_first_gets_no_cop
     begin();
     redlock_disconnected(&engine, 2, "gone", now_us);
     start(&other, "attic");
-    other.stakes[0].want = WIRE_NONE;
+    other.stakes[0].want = REDLOCK_COMMAND_NONE;
     queue_remove(&nodes[0].queue, &other, 0);
     start(&lock, "door");
     redlock_output(&engine, 0, &size);
@@ -199,7 +199,7 @@ TEST(a_release_that_gives_an_entry_back_or_goes_by_text_is_no_copy)
 
     begin();
     begin_release();
-    lock.stakes[1].form = WIRE_BY_TEXT;
+    lock.stakes[1].form = REDLOCK_FORM_BY_TEXT;
     lock.entries = 1u << 2;
     lock.wait_number = 7;
     redlock_output(&engine, 0, &size);
@@ -220,7 +220,7 @@ TEST(what_waits_in_the_same_queue_for_another_command_is_no_copy)
     for (unsigned k = 0; k < 2; k++) say(k, "+OK\r\n");
     CHECK_INT(nodes[2].asked_count, 1);
     CHECK_INT(redlock_start_extend(&engine, &lock, 10000, now_us), REDLOCK_OK);
-    lock.stakes[2].want = WIRE_ACQUIRE;
+    lock.stakes[2].want = REDLOCK_COMMAND_ACQUIRE;
     redlock_output(&engine, 0, &size);
     CHECK_INT(waiting_for(1), size);
     CHECK_INT(nodes[2].asked_count, 1);
@@ -232,7 +232,7 @@ TEST(a_script_that_lies_apart_is_no_copy)
 
     begin();
     begin_release();
-    for (unsigned k = 0; k < N; k++) lock.stakes[k].form = WIRE_BY_TEXT;
+    for (unsigned k = 0; k < N; k++) lock.stakes[k].form = REDLOCK_FORM_BY_TEXT;
     engine.config.send_size = 500;
     redlock_output(&engine, 0, &size);
     CHECK(nodes[0].apart != NULL);

@@ -274,7 +274,7 @@ TEST(a_doorway_whose_answers_did_not_come_begins_anew)
     RIVAL(1, "door", 3000);
     START_FAIR(0, WAIT);
     RUN_MS(5);
-    CHECK_INT(PHASE(0), PHASE_WAITING);
+    CHECK_INT(PHASE(0), REDLOCK_PHASE_WAITING);
     EXPECT_KEYS("door", 2);
     memcpy(token, LOCK(0)->token, sizeof token);
     polls = CALLS(0, "ACQUIRE");
@@ -300,11 +300,11 @@ TEST(an_answer_that_comes_when_a_doorway_has_let_go_tells_no_turn)
     DELAY_US(1, 30000);
     START_FAIR(0, WAIT);
     RUN_MS(20);
-    CHECK_INT(PHASE(0), PHASE_WAITING);
+    CHECK_INT(PHASE(0), REDLOCK_PHASE_WAITING);
     EXPECT_KEYS("door", 1);
     CHECK_INT(LOCK(0)->line.turn.number, 0);
     RUN_MS(50);
-    CHECK_INT(LOCK(0)->line.turn.number, PHASE(0) == PHASE_WAITING ? 0 : 1);
+    CHECK_INT(LOCK(0)->line.turn.number, PHASE(0) == REDLOCK_PHASE_WAITING ? 0 : 1);
 }
 
 /* ---- The queue ---- */
@@ -403,10 +403,10 @@ TEST(a_call_that_comes_while_a_lock_polls_is_heard)
     RUN_MS(50);
     cluster_stall(cluster, 1, 2);       /* Two refusals are needed, */
     DELAY_US(1, 20000);                 /* and the second one takes its time. */
-    for (unsigned i = 0; i < 3000 && PHASE(1) != PHASE_ACQUIRING; i++) RUN_MS(1);
-    CHECK_INT(PHASE(1), PHASE_ACQUIRING);
+    for (unsigned i = 0; i < 3000 && PHASE(1) != REDLOCK_PHASE_ACQUIRING; i++) RUN_MS(1);
+    CHECK_INT(PHASE(1), REDLOCK_PHASE_ACQUIRING);
     RUN_MS(22);
-    CHECK_INT(PHASE(1), PHASE_ACQUIRING);
+    CHECK_INT(PHASE(1), REDLOCK_PHASE_ACQUIRING);
     START_RELEASE(0);
     RUN_MS(150);
     EXPECT_STATUS(1, REDLOCK_OK);
@@ -425,9 +425,9 @@ TEST(a_call_by_a_quorum_is_heard_whatever_another_node_says)
     DOES_BUT_ANSWERS(0, "EVALSHA", "$11\r\n0 20000 9 9\r\n");
     cluster_stall(cluster, 1, 4);
     DELAY_US(2, 20000);
-    for (unsigned i = 0; i < 3000 && PHASE(1) != PHASE_ACQUIRING; i++) RUN_MS(1);
+    for (unsigned i = 0; i < 3000 && PHASE(1) != REDLOCK_PHASE_ACQUIRING; i++) RUN_MS(1);
     RUN_MS(22);
-    CHECK_INT(PHASE(1), PHASE_ACQUIRING);
+    CHECK_INT(PHASE(1), REDLOCK_PHASE_ACQUIRING);
     START_RELEASE(0);
     RUN_MS(150);
     EXPECT_STATUS(1, REDLOCK_OK);
@@ -506,7 +506,7 @@ TEST(a_fair_lock_stands_aside_for_nobody)
     RELEASE(0);
     RUN_MS(5);
     START_FAIR(0, WAIT);
-    CHECK_INT(PHASE(0), PHASE_ACQUIRING);
+    CHECK_INT(PHASE(0), REDLOCK_PHASE_ACQUIRING);
     UNTIL_DONE(1);
     RELEASE(1);
     UNTIL_DONE(0);

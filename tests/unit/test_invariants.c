@@ -73,9 +73,9 @@ TEST(a_debt_has_a_command_or_an_alarm)
 TEST(a_lock_that_wants_something_of_a_node_stands_in_its_queue)
 {
     HELD_BY_TWO_OF_THREE;
-    LOCK(0)->stakes[1].want = WIRE_RELEASE;
+    LOCK(0)->stakes[1].want = REDLOCK_COMMAND_RELEASE;
     EXPECT_BROKEN("who_wants_something_of_a_node_stands_in_its_queue");
-    LOCK(0)->stakes[1].want = WIRE_NONE;
+    LOCK(0)->stakes[1].want = REDLOCK_COMMAND_NONE;
     LOCK(0)->queued |= 2;
     EXPECT_BROKEN("who_wants_something_of_a_node_stands_in_its_queue");
 }
@@ -97,14 +97,14 @@ TEST(its_neighbours_in_the_queue_know_it)
 TEST(only_a_lock_that_tries_or_holds_has_something_placed)
 {
     HELD_BY_TWO_OF_THREE;
-    LOCK(0)->phase = PHASE_IDLE;
+    LOCK(0)->phase = REDLOCK_PHASE_IDLE;
     EXPECT_BROKEN("only_who_tries_or_holds_has_something_placed");
 }
 
 TEST(what_is_wanted_fits_the_phase)
 {
     HELD_BY_TWO_OF_THREE;
-    LOCK(0)->stakes[1].want = WIRE_PTTL;
+    LOCK(0)->stakes[1].want = REDLOCK_COMMAND_PTTL;
     LOCK(0)->queued |= 2;
     EXPECT_BROKEN("what_is_wanted_fits_the_phase");
 }
@@ -256,7 +256,7 @@ TEST(a_waiting_lock_stands_in_line)
     RIVAL_ON_ALL("door", 60000);
     START_ACQUIRE(0, "door", 10000, 10000);
     RUN_MS(20);
-    CHECK_INT(LOCK(0)->phase, PHASE_WAITING);
+    CHECK_INT(LOCK(0)->phase, REDLOCK_PHASE_WAITING);
     CHECK(hold(cluster));
     LOCK(0)->queued &= (uint16_t)~bit_of(SLOT_DONE);
     EXPECT_BROKEN("who_waits_stands_in_line");

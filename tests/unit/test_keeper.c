@@ -177,7 +177,7 @@ TEST(an_extension_of_the_keepers_that_ends_with_the_lock_is_decided)
     ACQUIRE(0, "door", DOOR_TTL);
     KEEP(0, 0);
     HANG(0); HANG(1); HANG(2);
-    for (unsigned ms = 0; ms < DOOR_TTL && redlock_last_round(LOCK(0))->command != WIRE_EXTEND; ms++) RUN_MS(1);
+    for (unsigned ms = 0; ms < DOOR_TTL && redlock_last_round(LOCK(0))->command != REDLOCK_COMMAND_EXTEND; ms++) RUN_MS(1);
     CHECK_INT(redlock_last_round(LOCK(0))->decided_at, 0);
     FREEZE(0);
     RUN_MS(2 * DOOR_TTL);
@@ -186,7 +186,7 @@ TEST(an_extension_of_the_keepers_that_ends_with_the_lock_is_decided)
     memset(ENGINE(0)->entropy, 0, sizeof ENGINE(0)->entropy);
     ENGINE(0)->entropy_size = 0;        /* No attempt begins then, whose round would be another one. */
     START_ACQUIRE(0, "door", DOOR_TTL, 0);
-    CHECK_INT(redlock_last_round(LOCK(0))->command, WIRE_EXTEND);
+    CHECK_INT(redlock_last_round(LOCK(0))->command, REDLOCK_COMMAND_EXTEND);
     CHECK_INT(redlock_last_round(LOCK(0))->decided_at, CLIENT_NOW(0));
 }
 

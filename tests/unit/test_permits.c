@@ -864,7 +864,7 @@ TEST(one_in_line_whose_votes_were_split_asks_for_the_slot_of_most_alone)
     EXPECT_KEYS("pool:#waiters", NODES);
     for (unsigned k = 0; k < 4; k++) remove_key_of(cluster, k, free_slots[k]);
     while (redlock_last_round(LOCK(0))->granted == 0) RUN_US(50);
-    while (LOCK(0)->phase != PHASE_WAITING) RUN_US(50);
+    while (LOCK(0)->phase != REDLOCK_PHASE_WAITING) RUN_US(50);
     const unsigned slot = LOCK(0)->permit.slot;
     CHECK(slot == 2 || slot == 3);
     for (unsigned k = 0; k < NODES; k++) remove_key_of(cluster, k, 4);

@@ -831,7 +831,7 @@ TEST(a_reader_that_is_kept_becomes_a_writer_in_the_middle_of_an_extension)
     SHARING(3, 1);
     SHARED(0);
     CHECK_INT(cluster_keep(cluster, 0, 0, 0), REDLOCK_OK);
-    while (LOCK(0)->phase != PHASE_EXTENDING) RUN_US(50);
+    while (LOCK(0)->phase != REDLOCK_PHASE_EXTENDING) RUN_US(50);
     UPGRADE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     CHECK(!redlock_is_shared(LOCK(0)));

@@ -239,9 +239,9 @@ TEST(a_lock_that_no_longer_waits_takes_no_entry)
 
     be_refused_behind_a_release(talk);
     answer(talk, NODE, ":-1\r\n");
-    CHECK_INT(talk->lock.stakes[NODE].want, WIRE_WAIT);
-    while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
-    CHECK_INT(talk->lock.phase, PHASE_ACQUIRING);
+    CHECK_INT(talk->lock.stakes[NODE].want, REDLOCK_COMMAND_WAIT);
+    while (talk->lock.phase == REDLOCK_PHASE_WAITING) run_ms(talk, 1);
+    CHECK_INT(talk->lock.phase, REDLOCK_PHASE_ACQUIRING);
     EXPECT_UNSAID(NODE, WIRE_WAIT_SHA1);
 }
 
@@ -406,7 +406,7 @@ TEST(a_lock_that_woke_another_lines_up_behind_it_although_it_has_never_waited)
     start(talk, 100000);
     run_ms(talk, 2);
     EXPECT_UNSAID(NODE, "SET\r\n");
-    CHECK_INT(talk->lock.phase, PHASE_WAITING);
+    CHECK_INT(talk->lock.phase, REDLOCK_PHASE_WAITING);
     CHECK_INT(talk->lock.entries, 1);
 }
 
@@ -414,7 +414,7 @@ TEST(a_lock_that_woke_another_lines_up_behind_it_although_it_has_never_waited)
 static void be_refused(struct talk *talk, unsigned times)
 {
     for (unsigned i = 0; i < times; i++) {
-        while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+        while (talk->lock.phase == REDLOCK_PHASE_WAITING) run_ms(talk, 1);
         EXPECT_SAID(NODE, "SET\r\n");
         answer(talk, NODE, "$-1\r\n");
         EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
@@ -433,7 +433,7 @@ static void win_and_wait(struct talk *talk, unsigned *ms)
     run_ms(talk, 1);
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
     answer(talk, NODE, ":30000\r\n");
-    for (*ms = 0; talk->lock.phase == PHASE_WAITING; ++*ms) run_ms(talk, 1);
+    for (*ms = 0; talk->lock.phase == REDLOCK_PHASE_WAITING; ++*ms) run_ms(talk, 1);
 }
 
 /* Or each of many waiters would spend several attempts until it is his turn. */
@@ -456,7 +456,7 @@ TEST(a_lock_that_wins_by_chance_begins_with_short_pauses_again)
 
     line_up(talk, 100000);
     be_refused(talk, 3);
-    while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+    while (talk->lock.phase == REDLOCK_PHASE_WAITING) run_ms(talk, 1);
     win_and_wait(talk, &ms);
     TAP_CHECK(ms <= 200, "it looks after %u ms", ms);
 }
@@ -550,8 +550,8 @@ TEST(a_wake_up_finds_its_lock_among_many_and_none_that_waits_no_longer)
         struct redlock_lock *lock = i % 4 == 3 ? &moved[i] : &crowd[i];
         call(talk, i + 1);
         run_ms(talk, 1);
-        if (i % 4 == 0 || i % 4 == 3) CHECK_INT(lock->phase, PHASE_ACQUIRING);
-        if (i % 4 == 1)               CHECK_INT(lock->phase, PHASE_IDLE);
+        if (i % 4 == 0 || i % 4 == 3) CHECK_INT(lock->phase, REDLOCK_PHASE_ACQUIRING);
+        if (i % 4 == 1)               CHECK_INT(lock->phase, REDLOCK_PHASE_IDLE);
     }
     CHECK(talk->engine.listening == NULL);
 }
@@ -645,7 +645,7 @@ TEST(a_lock_that_knows_when_the_holder_runs_out_comes_then)
     said(talk, NODE);
     answer(talk, NODE, ":100\r\n");
     const uint64_t free_at = talk->now_us + 100000;
-    while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+    while (talk->lock.phase == REDLOCK_PHASE_WAITING) run_ms(talk, 1);
     EXPECT_SAID(NODE, "SET\r\n");
     CHECK(talk->now_us >= free_at + 2000 && talk->now_us <= free_at + 2000 + 1000000);
 }
@@ -680,7 +680,7 @@ TEST(a_lock_that_is_cancelled_before_it_has_an_entry_takes_none)
     said(talk, NODE);
     answer(talk, NODE, "$-1\r\n");
     run_ms(talk, 2);
-    CHECK_INT(talk->lock.stakes[NODE].want, WIRE_WAIT);
+    CHECK_INT(talk->lock.stakes[NODE].want, REDLOCK_COMMAND_WAIT);
     redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
     CHECK_STR(said(talk, NODE), "");
     CHECK(redlock_idle(&talk->lock));
@@ -721,10 +721,10 @@ TEST(s8_what_an_entry_of_an_earlier_round_was_told_says_nothing_of_this_one)
         answer(talk, NODE, "$-1\r\n");
         run_ms(talk, 2);
         EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
-        while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+        while (talk->lock.phase == REDLOCK_PHASE_WAITING) run_ms(talk, 1);
         EXPECT_SAID(NODE, "SET\r\n");
         answer(talk, NODE, answers[i]);
-        CHECK_INT(talk->lock.phase, PHASE_ACQUIRING);
+        CHECK_INT(talk->lock.phase, REDLOCK_PHASE_ACQUIRING);
         CHECK_INT(talk->lock.woken, 0);
         EXPECT_UNSAID(NODE, WIRE_WAIT_SCRIPT);
     }
@@ -735,7 +735,7 @@ TEST(an_entry_is_given_back_although_the_wait_ended_behind_a_release)
     TALK((void)0);
 
     line_up(talk, 100000);
-    while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+    while (talk->lock.phase == REDLOCK_PHASE_WAITING) run_ms(talk, 1);
     EXPECT_SAID(NODE, "SET\r\n");
     run_ms(talk, 500);
     EXPECT_SAID(NODE, WIRE_RELEASE_SHA1);           /* The attempt's release alone. */
@@ -754,18 +754,18 @@ TEST(an_attempt_is_released_without_the_entry)
     TALK(config.node_timeout_ms = 5000);
 
     line_up(talk, 100000);
-    while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+    while (talk->lock.phase == REDLOCK_PHASE_WAITING) run_ms(talk, 1);
     EXPECT_SAID(NODE, "SET\r\n");
     run_ms(talk, 4900);
     talk->starves = true;
     talk->engine.entropy_size = 0;
     run_ms(talk, 105);
-    CHECK_INT(talk->lock.phase, PHASE_WAITING);
+    CHECK_INT(talk->lock.phase, REDLOCK_PHASE_WAITING);
     EXPECT_SAID(NODE, "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1);
     answer(talk, NODE, "-BUSY Redis is busy running a script.\r\n-MISCONF Redis is configured to save ...\r\n");
-    while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+    while (talk->lock.phase == REDLOCK_PHASE_WAITING) run_ms(talk, 1);
     for (unsigned i = 0; i < 3; i++) {              /* The debt comes due again and again. */
-        CHECK_INT(talk->lock.phase, PHASE_NEEDS_ENTROPY);
+        CHECK_INT(talk->lock.phase, REDLOCK_PHASE_NEEDS_ENTROPY);
         EXPECT_SAID(NODE, "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1);
         answer(talk, NODE, "-MISCONF Redis is configured to save ...\r\n");
         CHECK_STR(said(talk, NODE), "");
@@ -814,7 +814,7 @@ static void expect_pauses(uint32_t retry_ms, const unsigned doublings[], unsigne
     line_up(talk, REDLOCK_FOREVER);
     for (unsigned i = 0; i < count; i++) {
         TAP_CONTEXT("retry_ms %u, refusal %u", retry_ms, i + 2);
-        while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+        while (talk->lock.phase == REDLOCK_PHASE_WAITING) run_ms(talk, 1);
         EXPECT_SAID(NODE, "SET\r\n");
         answer(talk, NODE, "$-1\r\n");
         const uint64_t pause_ms = (talk->lock.retry_at - talk->now_us) / 1000, mean_ms = (uint64_t)retry_ms << doublings[i];
@@ -860,14 +860,14 @@ TEST(a_lock_that_has_just_woken_another_lines_up_behind_it)
 
     wake_somebody(talk);
     start(talk, 100000);
-    CHECK_INT(talk->lock.phase, PHASE_WAITING);
+    CHECK_INT(talk->lock.phase, REDLOCK_PHASE_WAITING);
     CHECK_INT(redlock_attempt_status(&talk->lock), REDLOCK_TAKEN);
     run_ms(talk, 1);
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
     answer(talk, NODE, ":30000\r\n");
     run_ms(talk, 48);
     EXPECT_UNSAID(NODE, "SET\r\n");
-    while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+    while (talk->lock.phase == REDLOCK_PHASE_WAITING) run_ms(talk, 1);
     EXPECT_SAID(NODE, "SET\r\n");
 }
 
@@ -914,7 +914,7 @@ TEST(a_lock_that_finds_it_free_after_standing_aside_comes_after_a_random_time)
     answer(talk, NODE, ":-2\r\n");
     CHECK_INT(redlock_free_in_ms(&talk->lock), 0);
     const uint64_t told_at = talk->now_us;
-    while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+    while (talk->lock.phase == REDLOCK_PHASE_WAITING) run_ms(talk, 1);
     CHECK(talk->now_us >= told_at + 2000 && talk->now_us <= told_at + 1003000);
 }
 

@@ -39,7 +39,7 @@ static void check_output(const struct resp_writer *w, const char *expected)
     CHECK_MEM(whole, size, expected, strlen(expected));
 }
 
-static void check_bytes_of(const struct wire_row *row, enum wire_form form, const struct wire_subject *s, const char *expected)
+static void check_bytes_of(const struct wire_row *row, enum redlock_form form, const struct wire_subject *s, const char *expected)
 {
     char buffer[200];
     struct resp_writer w;
@@ -49,7 +49,7 @@ static void check_bytes_of(const struct wire_row *row, enum wire_form form, cons
     check_output(&w, expected);
 }
 
-static void check_bytes(const struct wire_row *row, enum wire_form form, const char *expected)
+static void check_bytes(const struct wire_row *row, enum redlock_form form, const char *expected)
 {
     struct wire_subject s = subject();
 
@@ -58,7 +58,7 @@ static void check_bytes(const struct wire_row *row, enum wire_form form, const c
 
 static const uint8_t engine_name[REDLOCK_NAME_SIZE] = { 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef };
 
-static void check_handshake(enum wire_command command, struct redlock_login login, const char *expected)
+static void check_handshake(enum redlock_command command, struct redlock_login login, const char *expected)
 {
     char buffer[200];
     struct resp_writer w;
@@ -70,25 +70,25 @@ static void check_handshake(enum wire_command command, struct redlock_login logi
 
 TEST(acquire_is_set_nx_px_as_every_redlock_library_sends_it)
 {
-    check_bytes(plain_scripts_for_one()->rows[KIND_ACQUIRE], WIRE_BY_SHA1,
+    check_bytes(plain_scripts_for_one()->rows[KIND_ACQUIRE], REDLOCK_FORM_BY_SHA1,
                 "*6\r\n$3\r\nSET\r\n$4\r\na\r\nb\r\n$40\r\n" TOKEN_TEXT "\r\n$2\r\nNX\r\n$2\r\nPX\r\n$5\r\n10000\r\n");
 }
 
 TEST(s7_extend_and_release_are_scripts_that_compare_the_token)
 {
-    check_bytes(plain_scripts_for_all()->rows[KIND_RELEASE], WIRE_BY_SHA1,
+    check_bytes(plain_scripts_for_all()->rows[KIND_RELEASE], REDLOCK_FORM_BY_SHA1,
                 "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1
                 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n");
-    check_bytes(plain_scripts_for_all()->rows[KIND_EXTEND], WIRE_BY_SHA1,
+    check_bytes(plain_scripts_for_all()->rows[KIND_EXTEND], REDLOCK_FORM_BY_SHA1,
                 "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_EXTEND_SHA1
                 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n$5\r\n10000\r\n");
-    check_bytes(plain_scripts_for_all()->rows[KIND_RELEASE], WIRE_BY_TEXT,
+    check_bytes(plain_scripts_for_all()->rows[KIND_RELEASE], REDLOCK_FORM_BY_TEXT,
                 "*5\r\n$4\r\nEVAL\r\n$717\r\n" WIRE_RELEASE_SCRIPT
                 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n");
-    check_bytes(plain_scripts_for_all()->rows[KIND_EXTEND], WIRE_BY_TEXT,
+    check_bytes(plain_scripts_for_all()->rows[KIND_EXTEND], REDLOCK_FORM_BY_TEXT,
                 "*6\r\n$4\r\nEVAL\r\n$206\r\n" WIRE_EXTEND_SCRIPT
                 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n$5\r\n10000\r\n");
@@ -96,23 +96,23 @@ TEST(s7_extend_and_release_are_scripts_that_compare_the_token)
 
 TEST(questions_about_a_key_only_read)
 {
-    check_bytes(wire_pttl(), WIRE_BY_SHA1, "*2\r\n$4\r\nPTTL\r\n$4\r\na\r\nb\r\n");
-    check_bytes(wire_getrange(), WIRE_BY_SHA1, "*4\r\n$8\r\nGETRANGE\r\n$4\r\na\r\nb\r\n$1\r\n0\r\n$2\r\n40\r\n");
+    check_bytes(wire_pttl(), REDLOCK_FORM_BY_SHA1, "*2\r\n$4\r\nPTTL\r\n$4\r\na\r\nb\r\n");
+    check_bytes(wire_getrange(), REDLOCK_FORM_BY_SHA1, "*4\r\n$8\r\nGETRANGE\r\n$4\r\na\r\nb\r\n$1\r\n0\r\n$2\r\n40\r\n");
 }
 
 TEST(the_handshake_is_written_as_documented)
 {
     struct redlock_login none = { 0 };
 
-    check_handshake(WIRE_AUTH, (struct redlock_login){ .password = "p" }, "*2\r\n$4\r\nAUTH\r\n$1\r\np\r\n");
-    check_handshake(WIRE_AUTH, (struct redlock_login){ .user = "u", .password = "" },
+    check_handshake(REDLOCK_COMMAND_AUTH, (struct redlock_login){ .password = "p" }, "*2\r\n$4\r\nAUTH\r\n$1\r\np\r\n");
+    check_handshake(REDLOCK_COMMAND_AUTH, (struct redlock_login){ .user = "u", .password = "" },
                    "*3\r\n$4\r\nAUTH\r\n$1\r\nu\r\n$0\r\n\r\n");
-    check_handshake(WIRE_SELECT, (struct redlock_login){ .database = 15 }, "*2\r\n$6\r\nSELECT\r\n$2\r\n15\r\n");
-    check_handshake(WIRE_SETNAME, none, "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$7\r\nredlock\r\n");
-    check_handshake(WIRE_INFO, none, "*1\r\n$4\r\nINFO\r\n");
-    check_handshake(WIRE_ROLE, none, "*1\r\n$4\r\nROLE\r\n");
-    check_handshake(WIRE_LOAD_RELEASE, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$717\r\n" WIRE_RELEASE_SCRIPT "\r\n");
-    check_handshake(WIRE_LOAD_EXTEND, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$206\r\n" WIRE_EXTEND_SCRIPT "\r\n");
+    check_handshake(REDLOCK_COMMAND_SELECT, (struct redlock_login){ .database = 15 }, "*2\r\n$6\r\nSELECT\r\n$2\r\n15\r\n");
+    check_handshake(REDLOCK_COMMAND_SETNAME, none, "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$7\r\nredlock\r\n");
+    check_handshake(REDLOCK_COMMAND_INFO, none, "*1\r\n$4\r\nINFO\r\n");
+    check_handshake(REDLOCK_COMMAND_ROLE, none, "*1\r\n$4\r\nROLE\r\n");
+    check_handshake(REDLOCK_COMMAND_LOAD_RELEASE, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$717\r\n" WIRE_RELEASE_SCRIPT "\r\n");
+    check_handshake(REDLOCK_COMMAND_LOAD_EXTEND, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$206\r\n" WIRE_EXTEND_SCRIPT "\r\n");
 }
 
 TEST(a_script_goes_with_what_is_around_it_where_there_is_room)
@@ -122,7 +122,7 @@ TEST(a_script_goes_with_what_is_around_it_where_there_is_room)
     struct resp_writer w;
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
-    for (enum wire_command command = WIRE_SETNAME; command <= WIRE_LOAD_EXTEND; command++) {
+    for (enum redlock_command command = REDLOCK_COMMAND_SETNAME; command <= REDLOCK_COMMAND_LOAD_EXTEND; command++) {
         if (handshake_leaves_out(command, &none, plain_scripts_for_all(), false)) continue;
         CHECK(handshake_put(&w, command, &none, plain_scripts_for_all(), engine_name));
         CHECK(!w.apart);
@@ -137,15 +137,15 @@ TEST(a_script_is_sent_from_where_it_lies)
     struct resp_writer w;
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
-    CHECK(handshake_put(&w, WIRE_LOAD_RELEASE, &none, plain_scripts_for_all(), engine_name));
+    CHECK(handshake_put(&w, REDLOCK_COMMAND_LOAD_RELEASE, &none, plain_scripts_for_all(), engine_name));
     CHECK(w.apart != NULL && w.apart_size == strlen(WIRE_RELEASE_SCRIPT));
     CHECK_MEM(buffer, w.apart_at, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$717\r\n", w.apart_at);
     CHECK_MEM(buffer + w.apart_at, w.used - w.apart_at, "\r\n", 2);
     resp_write_begin(&w, buffer, 10, 1);    /* Too small for the bytes around it. */
-    CHECK(!handshake_put(&w, WIRE_LOAD_RELEASE, &none, plain_scripts_for_all(), engine_name));
+    CHECK(!handshake_put(&w, REDLOCK_COMMAND_LOAD_RELEASE, &none, plain_scripts_for_all(), engine_name));
     CHECK(!w.apart && w.used == 1);
     resp_write_begin(&w, buffer, sizeof buffer, 1);     /* It follows other bytes. */
-    CHECK(send_encode(&w, plain_scripts_for_all()->rows[KIND_RELEASE], WIRE_BY_TEXT, &s));
+    CHECK(send_encode(&w, plain_scripts_for_all()->rows[KIND_RELEASE], REDLOCK_FORM_BY_TEXT, &s));
     CHECK(w.apart != NULL && w.apart_at > 1);
 }
 
@@ -170,7 +170,7 @@ TEST(a_permit_is_asked_for_by_the_name_of_the_resource_and_their_number)
         char buffer[300], text[300];
         struct resp_writer w;
         resp_write_begin(&w, buffer, sizeof buffer, 0);
-        CHECK(send_encode(&w, row, WIRE_BY_SHA1, &s));
+        CHECK(send_encode(&w, row, REDLOCK_FORM_BY_SHA1, &s));
         snprintf(text, sizeof text, "*%u\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$1\r\n1\r\n$4\r\npool\r\n$40\r\n" TOKEN_TEXT "\r\n%s",
                  4u + row->argument_count, expected[i].sha1, expected[i].rest);
         check_output(&w, text);
@@ -186,13 +186,13 @@ TEST(a_lock_of_Redissons_is_asked_for_by_a_field_and_a_release_names_what_lies_t
 
     s.token = least;
     s.placed = other;
-    check_bytes_of(kind->rows[KIND_ACQUIRE], WIRE_BY_SHA1, &s,
+    check_bytes_of(kind->rows[KIND_ACQUIRE], REDLOCK_FORM_BY_SHA1, &s,
                    "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_REDISSON_ACQUIRE_SHA1 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n"
                    "$38\r\n00000000-0000-0000-0000-000000000000:0\r\n$5\r\n10000\r\n");
-    check_bytes_of(kind->rows[KIND_EXTEND], WIRE_BY_SHA1, &s,
+    check_bytes_of(kind->rows[KIND_EXTEND], REDLOCK_FORM_BY_SHA1, &s,
                    "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_REDISSON_EXTEND_SHA1 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n"
                    "$38\r\n00000000-0000-0000-0000-000000000000:0\r\n$5\r\n10000\r\n");
-    check_bytes_of(kind->rows[KIND_RELEASE], WIRE_BY_SHA1, &s,
+    check_bytes_of(kind->rows[KIND_RELEASE], REDLOCK_FORM_BY_SHA1, &s,
                    "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_REDISSON_RELEASE_SHA1 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n"
                    "$47\r\nff010203-0405-0607-0809-0a0b0c0d0e0f:4294967295\r\n");
 }
@@ -202,11 +202,13 @@ TEST(scripts_that_are_not_loaded_go_out_with_their_texts_and_no_sha1)
     const struct redlock_scripts *one = plain_scripts_for_one();
     struct redlock_login none = { 0 };
 
-    CHECK(handshake_leaves_out(WIRE_LOAD_RELEASE, &none, one, false) && handshake_leaves_out(WIRE_LOAD_EXTEND, &none, one, false));
-    check_bytes(one->rows[KIND_RELEASE], WIRE_BY_SHA1,
+    CHECK(handshake_leaves_out(REDLOCK_COMMAND_LOAD_RELEASE, &none, one, false) &&
+          handshake_leaves_out(REDLOCK_COMMAND_LOAD_EXTEND, &none, one, false));
+    check_bytes(one->rows[KIND_RELEASE], REDLOCK_FORM_BY_SHA1,
                 "*5\r\n$4\r\nEVAL\r\n$106\r\n" WIRE_RELEASE_ONE_SCRIPT "\r\n$1\r\n1\r\n"
                 "$4\r\na\r\nb\r\n$40\r\n" TOKEN_TEXT "\r\n");
-    check_bytes(one->rows[KIND_EXTEND], WIRE_BY_SHA1, "*6\r\n$4\r\nEVAL\r\n$155\r\n" WIRE_EXTEND_ONE_SCRIPT "\r\n$1\r\n1\r\n"
+    check_bytes(one->rows[KIND_EXTEND], REDLOCK_FORM_BY_SHA1,
+                "*6\r\n$4\r\nEVAL\r\n$155\r\n" WIRE_EXTEND_ONE_SCRIPT "\r\n$1\r\n1\r\n"
                 "$4\r\na\r\nb\r\n$40\r\n" TOKEN_TEXT "\r\n$5\r\n10000\r\n");
 }
 
@@ -215,9 +217,12 @@ TEST(nothing_is_said_about_a_login_or_a_database_that_is_not_there)
     struct redlock_login none = { 0 }, login = { .user = "u", .password = "p", .database = 1 };
     const struct redlock_scripts *all = plain_scripts_for_all();
 
-    CHECK(handshake_leaves_out(WIRE_AUTH, &none, all, false) && handshake_leaves_out(WIRE_SELECT, &none, all, false));
-    CHECK(!handshake_leaves_out(WIRE_AUTH, &login, all, false) && !handshake_leaves_out(WIRE_SELECT, &login, all, false));
-    CHECK(!handshake_leaves_out(WIRE_INFO, &none, all, false) && !handshake_leaves_out(WIRE_ROLE, &none, all, false));
+    CHECK(handshake_leaves_out(REDLOCK_COMMAND_AUTH, &none, all, false) &&
+          handshake_leaves_out(REDLOCK_COMMAND_SELECT, &none, all, false));
+    CHECK(!handshake_leaves_out(REDLOCK_COMMAND_AUTH, &login, all, false) &&
+          !handshake_leaves_out(REDLOCK_COMMAND_SELECT, &login, all, false));
+    CHECK(!handshake_leaves_out(REDLOCK_COMMAND_INFO, &none, all, false) &&
+          !handshake_leaves_out(REDLOCK_COMMAND_ROLE, &none, all, false));
 }
 
 /* S24, S25: the poll says turn, round, whether the place is renewed, and the entry, in one word; a release names the entry. */
@@ -246,7 +251,7 @@ TEST(a_fair_lock_polls_with_its_turn_and_its_round_and_names_its_entry_to_the_en
         char buffer[300], text[300];
         struct resp_writer w;
         resp_write_begin(&w, buffer, sizeof buffer, 0);
-        CHECK(send_encode(&w, row, WIRE_BY_SHA1, &s));
+        CHECK(send_encode(&w, row, REDLOCK_FORM_BY_SHA1, &s));
         snprintf(text, sizeof text, "*%u\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$1\r\n1\r\n$4\r\ndoor\r\n$40\r\n" TOKEN_TEXT "\r\n%s",
                  4u + row->argument_count, expected[i].sha1, expected[i].rest);
         check_output(&w, text);
@@ -284,7 +289,7 @@ TEST(the_longest_command_fits_where_the_limit_says_so)
     for (unsigned i = 0; i < 4 * ROW_COUNT; i++) {
         const struct listed_row listed = row_at((enum row)(i / 4));
         const struct wire_row *row = listed.row;
-        enum wire_form form = wire_form_of(row, i & 1 ? WIRE_BY_TEXT : WIRE_BY_SHA1);
+        enum redlock_form form = wire_form_of(row, i & 1 ? REDLOCK_FORM_BY_TEXT : REDLOCK_FORM_BY_SHA1);
         const bool of_set = i & 2 && listed.takes_sets;
         TAP_CONTEXT("%s, of %s", listed.name, of_set ? "16" : "1");
         name_all(&s, names, bytes, of_set ? REDLOCK_SET_MAX : 1);
@@ -300,7 +305,7 @@ TEST(the_longest_command_fits_where_the_limit_says_so)
     CHECK_INT(longest, WIRE_LONGEST_MAX + sizeof bytes);
 }
 
-static bool fits(const struct wire_row *row, enum wire_form form, const struct wire_subject *s, size_t size, size_t used)
+static bool fits(const struct wire_row *row, enum redlock_form form, const struct wire_subject *s, size_t size, size_t used)
 {
     static char buffer[8192];
     struct resp_writer w;
@@ -327,9 +332,9 @@ TEST(a_command_by_text_fits_wherever_what_is_around_its_script_does)
     holder[sizeof holder - 1] = '\0';
     for (unsigned i = 0; i < 4 * ROW_COUNT; i++) {
         const struct listed_row listed = row_at((enum row)(i / 4));
-        enum wire_form form = wire_form_of(listed.row, WIRE_BY_TEXT);
+        enum redlock_form form = wire_form_of(listed.row, REDLOCK_FORM_BY_TEXT);
         const bool of_set = i & 1 && listed.takes_sets;
-        if (form != WIRE_BY_TEXT) continue;
+        if (form != REDLOCK_FORM_BY_TEXT) continue;
         TAP_CONTEXT("%s, of %s, holder %s", listed.name, of_set ? "16" : "1", i & 2 ? "named" : "not named");
         s.holder = i & 2 ? holder : NULL;
         name_all(&s, names, bytes, of_set ? REDLOCK_SET_MAX : 1);
@@ -365,78 +370,78 @@ TEST(a_token_is_forty_lower_case_hex_digits_and_nothing_else)
 #define BARE(kind) { .type = kind, .integer = -1, .text = "" }
 
 static const struct {
-    enum wire_command command;
+    enum redlock_command command;
     struct wire_reply reply;
-    enum wire_answer answer;
+    enum redlock_answer answer;
 } answers[] = {
-    { WIRE_ACQUIRE, TEXT(RESP_SIMPLE, "OK"), WIRE_GRANTED },
-    { WIRE_ACQUIRE, BARE(RESP_NULL_BULK), WIRE_REFUSED },
-    { WIRE_ACQUIRE, TEXT(RESP_ERROR, "OK"), WIRE_ERROR },
-    { WIRE_ACQUIRE, TEXT(RESP_SIMPLE, ""), WIRE_WRONG },
-    { WIRE_ACQUIRE, TEXT(RESP_SIMPLE, "O"), WIRE_WRONG },
-    { WIRE_ACQUIRE, TEXT(RESP_SIMPLE, "ok"), WIRE_WRONG },
-    { WIRE_ACQUIRE, TEXT(RESP_SIMPLE, "OK "), WIRE_WRONG },
-    { WIRE_ACQUIRE, TEXT(RESP_SIMPLE, "OKAY"), WIRE_WRONG },
-    { WIRE_ACQUIRE, TEXT(RESP_SIMPLE, "QUEUED"), WIRE_WRONG },
-    { WIRE_ACQUIRE, TEXT(RESP_BULK, "OK"), WIRE_WRONG },
-    { WIRE_ACQUIRE, { .type = RESP_SIMPLE, .text = "OK", .text_size = 2, .text_cut = true }, WIRE_WRONG },
-    { WIRE_ACQUIRE, NUMBER(1), WIRE_WRONG },
-    { WIRE_ACQUIRE, BARE(RESP_NULL_ARRAY), WIRE_WRONG },
-    { WIRE_ACQUIRE, { .type = RESP_ARRAY, .text = "OK", .text_size = 2 }, WIRE_WRONG },
-    { WIRE_EXTEND, NUMBER(1), WIRE_GRANTED },
-    { WIRE_EXTEND, NUMBER(0), WIRE_REFUSED },
-    { WIRE_EXTEND, NUMBER(2), WIRE_WRONG },
-    { WIRE_EXTEND, NUMBER(-1), WIRE_WRONG },
-    { WIRE_EXTEND, TEXT(RESP_SIMPLE, "OK"), WIRE_WRONG },
-    { WIRE_EXTEND, TEXT(RESP_BULK, "1"), WIRE_WRONG },
-    { WIRE_EXTEND, BARE(RESP_NULL_BULK), WIRE_WRONG },
-    { WIRE_EXTEND, TEXT(RESP_ERROR, "NOSCRIPT "), WIRE_ERROR },
-    { WIRE_RELEASE, NUMBER(1), WIRE_GRANTED },
-    { WIRE_RELEASE, NUMBER(0), WIRE_REFUSED },
-    { WIRE_RELEASE, NUMBER(-1), WIRE_REFUSED },
-    { WIRE_RELEASE, NUMBER(-2), WIRE_WRONG },
-    { WIRE_RELEASE, NUMBER(2), WIRE_GRANTED },
-    { WIRE_RELEASE, NUMBER(3), WIRE_WRONG },
-    { WIRE_RELEASE, BARE(RESP_NULL_BULK), WIRE_WRONG },
-    { WIRE_PTTL, NUMBER(5000), WIRE_GRANTED },
-    { WIRE_PTTL, NUMBER(-1), WIRE_GRANTED },
-    { WIRE_PTTL, NUMBER(-2), WIRE_GRANTED },
-    { WIRE_PTTL, NUMBER(-3), WIRE_WRONG },
-    { WIRE_PTTL, TEXT(RESP_BULK, "1"), WIRE_WRONG },
-    { WIRE_GETRANGE, TEXT(RESP_BULK, ""), WIRE_GRANTED },
-    { WIRE_GETRANGE, BARE(RESP_NULL_BULK), WIRE_WRONG },
-    { WIRE_AUTH, TEXT(RESP_SIMPLE, "OK"), WIRE_GRANTED },
-    { WIRE_AUTH, NUMBER(1), WIRE_WRONG },
-    { WIRE_SELECT, TEXT(RESP_SIMPLE, "OK"), WIRE_GRANTED },
-    { WIRE_SETNAME, TEXT(RESP_SIMPLE, "OK"), WIRE_GRANTED },
-    { WIRE_INFO, TEXT(RESP_BULK, ""), WIRE_GRANTED },
-    { WIRE_INFO, TEXT(RESP_SIMPLE, "OK"), WIRE_WRONG },
-    { WIRE_ROLE, { .type = RESP_ARRAY, .integer = 3, .text = "master", .text_size = 6 }, WIRE_GRANTED },
-    { WIRE_ROLE, { .type = RESP_ARRAY, .integer = 1, .text = "master", .text_size = 6 }, WIRE_WRONG },
-    { WIRE_ROLE, { .type = RESP_ARRAY, .integer = 3, .text = "", .text_size = 0 }, WIRE_WRONG },
-    { WIRE_ROLE, TEXT(RESP_BULK, "master"), WIRE_WRONG },
-    { WIRE_LOAD_RELEASE, TEXT(RESP_BULK, WIRE_RELEASE_SHA1), WIRE_GRANTED },
-    { WIRE_LOAD_EXTEND, TEXT(RESP_BULK, WIRE_EXTEND_SHA1), WIRE_GRANTED },
-    { WIRE_LOAD_EXTEND, TEXT(RESP_SIMPLE, WIRE_EXTEND_SHA1), WIRE_WRONG },
-    { WIRE_SUBSCRIBE, { .type = RESP_ARRAY, .integer = 3, .text = "" }, WIRE_GRANTED },
-    { WIRE_SUBSCRIBE, { .type = RESP_ARRAY, .integer = 2, .text = "" }, WIRE_WRONG },
-    { WIRE_SUBSCRIBE, { .type = RESP_BULK, .integer = 3, .text = "" }, WIRE_WRONG },
-    { WIRE_CANARY, TEXT(RESP_BULK, "x"), WIRE_GRANTED },
-    { WIRE_CANARY, BARE(RESP_NULL_BULK), WIRE_REFUSED },
-    { WIRE_CANARY, TEXT(RESP_SIMPLE, "OK"), WIRE_WRONG },
-    { WIRE_CANARY, NUMBER(1), WIRE_WRONG },
-    { WIRE_CANARY, TEXT(RESP_ERROR, "NOPERM"), WIRE_ERROR },
-    { WIRE_WAIT, NUMBER(-2), WIRE_GRANTED },
-    { WIRE_WAIT, NUMBER(-3), WIRE_WRONG },
-    { WIRE_WAIT, TEXT(RESP_BULK, "1"), WIRE_WRONG },
-    { WIRE_NONE, TEXT(RESP_SIMPLE, "OK"), WIRE_WRONG },
+    { REDLOCK_COMMAND_ACQUIRE, TEXT(RESP_SIMPLE, "OK"), REDLOCK_ANSWER_GRANTED },
+    { REDLOCK_COMMAND_ACQUIRE, BARE(RESP_NULL_BULK), REDLOCK_ANSWER_REFUSED },
+    { REDLOCK_COMMAND_ACQUIRE, TEXT(RESP_ERROR, "OK"), REDLOCK_ANSWER_ERROR },
+    { REDLOCK_COMMAND_ACQUIRE, TEXT(RESP_SIMPLE, ""), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_ACQUIRE, TEXT(RESP_SIMPLE, "O"), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_ACQUIRE, TEXT(RESP_SIMPLE, "ok"), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_ACQUIRE, TEXT(RESP_SIMPLE, "OK "), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_ACQUIRE, TEXT(RESP_SIMPLE, "OKAY"), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_ACQUIRE, TEXT(RESP_SIMPLE, "QUEUED"), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_ACQUIRE, TEXT(RESP_BULK, "OK"), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_ACQUIRE, { .type = RESP_SIMPLE, .text = "OK", .text_size = 2, .text_cut = true }, REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_ACQUIRE, NUMBER(1), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_ACQUIRE, BARE(RESP_NULL_ARRAY), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_ACQUIRE, { .type = RESP_ARRAY, .text = "OK", .text_size = 2 }, REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_EXTEND, NUMBER(1), REDLOCK_ANSWER_GRANTED },
+    { REDLOCK_COMMAND_EXTEND, NUMBER(0), REDLOCK_ANSWER_REFUSED },
+    { REDLOCK_COMMAND_EXTEND, NUMBER(2), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_EXTEND, NUMBER(-1), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_EXTEND, TEXT(RESP_SIMPLE, "OK"), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_EXTEND, TEXT(RESP_BULK, "1"), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_EXTEND, BARE(RESP_NULL_BULK), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_EXTEND, TEXT(RESP_ERROR, "NOSCRIPT "), REDLOCK_ANSWER_ERROR },
+    { REDLOCK_COMMAND_RELEASE, NUMBER(1), REDLOCK_ANSWER_GRANTED },
+    { REDLOCK_COMMAND_RELEASE, NUMBER(0), REDLOCK_ANSWER_REFUSED },
+    { REDLOCK_COMMAND_RELEASE, NUMBER(-1), REDLOCK_ANSWER_REFUSED },
+    { REDLOCK_COMMAND_RELEASE, NUMBER(-2), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_RELEASE, NUMBER(2), REDLOCK_ANSWER_GRANTED },
+    { REDLOCK_COMMAND_RELEASE, NUMBER(3), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_RELEASE, BARE(RESP_NULL_BULK), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_PTTL, NUMBER(5000), REDLOCK_ANSWER_GRANTED },
+    { REDLOCK_COMMAND_PTTL, NUMBER(-1), REDLOCK_ANSWER_GRANTED },
+    { REDLOCK_COMMAND_PTTL, NUMBER(-2), REDLOCK_ANSWER_GRANTED },
+    { REDLOCK_COMMAND_PTTL, NUMBER(-3), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_PTTL, TEXT(RESP_BULK, "1"), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_GETRANGE, TEXT(RESP_BULK, ""), REDLOCK_ANSWER_GRANTED },
+    { REDLOCK_COMMAND_GETRANGE, BARE(RESP_NULL_BULK), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_AUTH, TEXT(RESP_SIMPLE, "OK"), REDLOCK_ANSWER_GRANTED },
+    { REDLOCK_COMMAND_AUTH, NUMBER(1), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_SELECT, TEXT(RESP_SIMPLE, "OK"), REDLOCK_ANSWER_GRANTED },
+    { REDLOCK_COMMAND_SETNAME, TEXT(RESP_SIMPLE, "OK"), REDLOCK_ANSWER_GRANTED },
+    { REDLOCK_COMMAND_INFO, TEXT(RESP_BULK, ""), REDLOCK_ANSWER_GRANTED },
+    { REDLOCK_COMMAND_INFO, TEXT(RESP_SIMPLE, "OK"), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_ROLE, { .type = RESP_ARRAY, .integer = 3, .text = "master", .text_size = 6 }, REDLOCK_ANSWER_GRANTED },
+    { REDLOCK_COMMAND_ROLE, { .type = RESP_ARRAY, .integer = 1, .text = "master", .text_size = 6 }, REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_ROLE, { .type = RESP_ARRAY, .integer = 3, .text = "", .text_size = 0 }, REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_ROLE, TEXT(RESP_BULK, "master"), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_LOAD_RELEASE, TEXT(RESP_BULK, WIRE_RELEASE_SHA1), REDLOCK_ANSWER_GRANTED },
+    { REDLOCK_COMMAND_LOAD_EXTEND, TEXT(RESP_BULK, WIRE_EXTEND_SHA1), REDLOCK_ANSWER_GRANTED },
+    { REDLOCK_COMMAND_LOAD_EXTEND, TEXT(RESP_SIMPLE, WIRE_EXTEND_SHA1), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_SUBSCRIBE, { .type = RESP_ARRAY, .integer = 3, .text = "" }, REDLOCK_ANSWER_GRANTED },
+    { REDLOCK_COMMAND_SUBSCRIBE, { .type = RESP_ARRAY, .integer = 2, .text = "" }, REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_SUBSCRIBE, { .type = RESP_BULK, .integer = 3, .text = "" }, REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_CANARY, TEXT(RESP_BULK, "x"), REDLOCK_ANSWER_GRANTED },
+    { REDLOCK_COMMAND_CANARY, BARE(RESP_NULL_BULK), REDLOCK_ANSWER_REFUSED },
+    { REDLOCK_COMMAND_CANARY, TEXT(RESP_SIMPLE, "OK"), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_CANARY, NUMBER(1), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_CANARY, TEXT(RESP_ERROR, "NOPERM"), REDLOCK_ANSWER_ERROR },
+    { REDLOCK_COMMAND_WAIT, NUMBER(-2), REDLOCK_ANSWER_GRANTED },
+    { REDLOCK_COMMAND_WAIT, NUMBER(-3), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_WAIT, TEXT(RESP_BULK, "1"), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_NONE, TEXT(RESP_SIMPLE, "OK"), REDLOCK_ANSWER_WRONG },
 };
 
 /* The meaning of a reply to a command that was asked as one of these rows. */
-static enum wire_answer read_answer(enum wire_command command, const struct wire_row *row, const struct wire_reply *reply)
+static enum redlock_answer read_answer(enum redlock_command command, const struct wire_row *row, const struct wire_reply *reply)
 {
     const struct redlock_asked asked = {
-        .command = (uint8_t)command, .form = (uint8_t)wire_form_of(row, WIRE_BY_SHA1), .lowest = row->lowest,
+        .command = (uint8_t)command, .form = (uint8_t)wire_form_of(row, REDLOCK_FORM_BY_SHA1), .lowest = row->lowest,
         .highest = row->highest
     };
 
@@ -444,10 +449,10 @@ static enum wire_answer read_answer(enum wire_command command, const struct wire
 }
 
 /* The handshake has no rows. */
-static const struct wire_row *row_for(enum wire_command command)
+static const struct wire_row *row_for(enum redlock_command command)
 {
-    if (command == WIRE_RELEASE) return plain_scripts_for_all()->rows[KIND_WAKE];
-    return command == WIRE_EXTEND ? plain_scripts_for_all()->rows[KIND_EXTEND] :
+    if (command == REDLOCK_COMMAND_RELEASE) return plain_scripts_for_all()->rows[KIND_WAKE];
+    return command == REDLOCK_COMMAND_EXTEND ? plain_scripts_for_all()->rows[KIND_EXTEND] :
                                     plain_scripts_for_one()->rows[KIND_ACQUIRE];
 }
 
@@ -459,7 +464,7 @@ TEST(s3_only_ok_to_the_acquire_and_one_from_a_script_are_grants)
     }
 }
 
-static enum wire_answer read_loaded(const struct redlock_scripts *scripts, enum wire_command command,
+static enum redlock_answer read_loaded(const struct redlock_scripts *scripts, enum redlock_command command,
                                     const struct wire_reply *reply)
 {
     struct redlock_asked asked = { .command = (uint8_t)command };
@@ -473,25 +478,26 @@ TEST(what_was_loaded_must_be_the_script_that_was_sent)
     const struct redlock_scripts *one = plain_scripts_for_one_loaded(), *all = plain_scripts_for_all();
     const struct wire_reply release = TEXT(RESP_BULK, WIRE_RELEASE_SHA1), extend_one = TEXT(RESP_BULK, WIRE_EXTEND_ONE_SHA1);
 
-    CHECK_INT(read_loaded(all, WIRE_LOAD_RELEASE, &release), WIRE_GRANTED);
-    CHECK_INT(read_loaded(one, WIRE_LOAD_RELEASE, &release), WIRE_WRONG);
-    CHECK_INT(read_loaded(all, WIRE_LOAD_EXTEND, &release), WIRE_WRONG);
-    CHECK_INT(read_loaded(one, WIRE_LOAD_EXTEND, &extend_one), WIRE_GRANTED);
-    CHECK_INT(read_loaded(all, WIRE_LOAD_EXTEND, &extend_one), WIRE_WRONG);
-    CHECK_INT(read_loaded(all, WIRE_INFO, &extend_one), WIRE_GRANTED);
-    CHECK_INT(read_loaded(all, WIRE_LOAD_EXTEND, &refused), WIRE_GRANTED);      /* It is sent when it is needed. */
-    CHECK_INT(read_loaded(all, WIRE_LOAD_EXTEND, &failed), WIRE_ERROR);
-    CHECK_INT(read_loaded(all, WIRE_INFO, &refused), WIRE_ERROR);
+    CHECK_INT(read_loaded(all, REDLOCK_COMMAND_LOAD_RELEASE, &release), REDLOCK_ANSWER_GRANTED);
+    CHECK_INT(read_loaded(one, REDLOCK_COMMAND_LOAD_RELEASE, &release), REDLOCK_ANSWER_WRONG);
+    CHECK_INT(read_loaded(all, REDLOCK_COMMAND_LOAD_EXTEND, &release), REDLOCK_ANSWER_WRONG);
+    CHECK_INT(read_loaded(one, REDLOCK_COMMAND_LOAD_EXTEND, &extend_one), REDLOCK_ANSWER_GRANTED);
+    CHECK_INT(read_loaded(all, REDLOCK_COMMAND_LOAD_EXTEND, &extend_one), REDLOCK_ANSWER_WRONG);
+    CHECK_INT(read_loaded(all, REDLOCK_COMMAND_INFO, &extend_one), REDLOCK_ANSWER_GRANTED);
+    CHECK_INT(read_loaded(all, REDLOCK_COMMAND_LOAD_EXTEND, &refused),
+              REDLOCK_ANSWER_GRANTED);      /* It is sent when it is needed. */
+    CHECK_INT(read_loaded(all, REDLOCK_COMMAND_LOAD_EXTEND, &failed), REDLOCK_ANSWER_ERROR);
+    CHECK_INT(read_loaded(all, REDLOCK_COMMAND_INFO, &refused), REDLOCK_ANSWER_ERROR);
 }
 
 TEST(s16_a_release_that_was_not_to_wake_anybody_cannot_have_done_so)
 {
     const struct wire_reply one = NUMBER(1), two = NUMBER(2);
 
-    CHECK_INT(read_answer(WIRE_RELEASE, row_at(ROW_WAKE).row, &two), WIRE_GRANTED);
-    CHECK_INT(read_answer(WIRE_RELEASE, row_at(ROW_RELEASE).row, &two), WIRE_WRONG);
-    CHECK_INT(read_answer(WIRE_RELEASE, row_at(ROW_RELEASE_ONE).row, &two), WIRE_WRONG);
-    CHECK_INT(read_answer(WIRE_RELEASE, row_at(ROW_RELEASE_ONE).row, &one), WIRE_GRANTED);
+    CHECK_INT(read_answer(REDLOCK_COMMAND_RELEASE, row_at(ROW_WAKE).row, &two), REDLOCK_ANSWER_GRANTED);
+    CHECK_INT(read_answer(REDLOCK_COMMAND_RELEASE, row_at(ROW_RELEASE).row, &two), REDLOCK_ANSWER_WRONG);
+    CHECK_INT(read_answer(REDLOCK_COMMAND_RELEASE, row_at(ROW_RELEASE_ONE).row, &two), REDLOCK_ANSWER_WRONG);
+    CHECK_INT(read_answer(REDLOCK_COMMAND_RELEASE, row_at(ROW_RELEASE_ONE).row, &one), REDLOCK_ANSWER_GRANTED);
 }
 
 TEST(s3_the_acquire_script_refuses_with_a_text_and_grants_with_ok_alone)
@@ -499,13 +505,13 @@ TEST(s3_the_acquire_script_refuses_with_a_text_and_grants_with_ok_alone)
     const struct wire_reply refusal = TEXT(RESP_BULK, "5 1000"), ok = TEXT(RESP_SIMPLE, "OK"), null = BARE(RESP_NULL_BULK);
     const struct wire_reply bulk_ok = TEXT(RESP_BULK, "OK"), one = NUMBER(1);
 
-    for (enum wire_command command = WIRE_ACQUIRE; command <= WIRE_RESTORE; command++) {
-        CHECK_INT(read_answer(command, plain_scripted()->rows[KIND_ACQUIRE], &ok), WIRE_GRANTED);
-        CHECK_INT(read_answer(command, plain_scripted()->rows[KIND_ACQUIRE], &refusal), WIRE_REFUSED);
-        CHECK_INT(read_answer(command, plain_scripted()->rows[KIND_ACQUIRE], &bulk_ok), WIRE_REFUSED);
-        CHECK_INT(read_answer(command, plain_scripted()->rows[KIND_ACQUIRE], &null), WIRE_WRONG);
-        CHECK_INT(read_answer(command, plain_scripted()->rows[KIND_ACQUIRE], &one), WIRE_WRONG);
-        CHECK_INT(read_answer(command, plain_scripts_for_one()->rows[KIND_ACQUIRE], &refusal), WIRE_WRONG);
+    for (enum redlock_command command = REDLOCK_COMMAND_ACQUIRE; command <= REDLOCK_COMMAND_RESTORE; command++) {
+        CHECK_INT(read_answer(command, plain_scripted()->rows[KIND_ACQUIRE], &ok), REDLOCK_ANSWER_GRANTED);
+        CHECK_INT(read_answer(command, plain_scripted()->rows[KIND_ACQUIRE], &refusal), REDLOCK_ANSWER_REFUSED);
+        CHECK_INT(read_answer(command, plain_scripted()->rows[KIND_ACQUIRE], &bulk_ok), REDLOCK_ANSWER_REFUSED);
+        CHECK_INT(read_answer(command, plain_scripted()->rows[KIND_ACQUIRE], &null), REDLOCK_ANSWER_WRONG);
+        CHECK_INT(read_answer(command, plain_scripted()->rows[KIND_ACQUIRE], &one), REDLOCK_ANSWER_WRONG);
+        CHECK_INT(read_answer(command, plain_scripts_for_one()->rows[KIND_ACQUIRE], &refusal), REDLOCK_ANSWER_WRONG);
     }
 }
 
@@ -518,13 +524,13 @@ TEST(s3_the_number_of_a_slot_that_there_can_be_is_a_grant_of_a_permit_and_nothin
     for (int64_t slot = -1; slot <= REDLOCK_PERMITS_MAX + 1; slot++) {
         const struct wire_reply number = NUMBER(slot);
         const bool is_slot = slot >= 1 && slot <= REDLOCK_PERMITS_MAX;
-        CHECK_INT(read_answer(WIRE_ACQUIRE, row, &number), is_slot ? WIRE_GRANTED : WIRE_WRONG);
-        CHECK_INT(read_answer(WIRE_RESTORE, restore, &number), WIRE_WRONG);
+        CHECK_INT(read_answer(REDLOCK_COMMAND_ACQUIRE, row, &number), is_slot ? REDLOCK_ANSWER_GRANTED : REDLOCK_ANSWER_WRONG);
+        CHECK_INT(read_answer(REDLOCK_COMMAND_RESTORE, restore, &number), REDLOCK_ANSWER_WRONG);
     }
-    CHECK_INT(read_answer(WIRE_ACQUIRE, row, &refusal), WIRE_REFUSED);
-    CHECK_INT(read_answer(WIRE_ACQUIRE, row, &ok), WIRE_WRONG);
-    CHECK_INT(read_answer(WIRE_ACQUIRE, row, &null), WIRE_WRONG);
-    CHECK_INT(read_answer(WIRE_RESTORE, restore, &ok), WIRE_GRANTED);
+    CHECK_INT(read_answer(REDLOCK_COMMAND_ACQUIRE, row, &refusal), REDLOCK_ANSWER_REFUSED);
+    CHECK_INT(read_answer(REDLOCK_COMMAND_ACQUIRE, row, &ok), REDLOCK_ANSWER_WRONG);
+    CHECK_INT(read_answer(REDLOCK_COMMAND_ACQUIRE, row, &null), REDLOCK_ANSWER_WRONG);
+    CHECK_INT(read_answer(REDLOCK_COMMAND_RESTORE, restore, &ok), REDLOCK_ANSWER_GRANTED);
 }
 
 static const struct {
@@ -612,10 +618,14 @@ TEST(s3_of_a_fair_lock_only_ok_is_a_grant)
     const struct wire_row *poll = redlock_fair.rows[KIND_ACQUIRE], *restore = redlock_fair.rows[KIND_RESTORE];
 
     for (unsigned i = 0; i < 2; i++) {
-        CHECK_INT(read_answer(i ? WIRE_RESTORE : WIRE_ACQUIRE, i ? restore : poll, &ok), WIRE_GRANTED);
-        CHECK_INT(read_answer(i ? WIRE_RESTORE : WIRE_ACQUIRE, i ? restore : poll, &refusal), WIRE_REFUSED);
-        CHECK_INT(read_answer(i ? WIRE_RESTORE : WIRE_ACQUIRE, i ? restore : poll, &one), WIRE_WRONG);
-        CHECK_INT(read_answer(i ? WIRE_RESTORE : WIRE_ACQUIRE, i ? restore : poll, &null), WIRE_WRONG);
+        CHECK_INT(read_answer(i ? REDLOCK_COMMAND_RESTORE : REDLOCK_COMMAND_ACQUIRE, i ? restore : poll, &ok),
+                  REDLOCK_ANSWER_GRANTED);
+        CHECK_INT(read_answer(i ? REDLOCK_COMMAND_RESTORE : REDLOCK_COMMAND_ACQUIRE, i ? restore : poll, &refusal),
+                  REDLOCK_ANSWER_REFUSED);
+        CHECK_INT(read_answer(i ? REDLOCK_COMMAND_RESTORE : REDLOCK_COMMAND_ACQUIRE, i ? restore : poll, &one),
+                  REDLOCK_ANSWER_WRONG);
+        CHECK_INT(read_answer(i ? REDLOCK_COMMAND_RESTORE : REDLOCK_COMMAND_ACQUIRE, i ? restore : poll, &null),
+                  REDLOCK_ANSWER_WRONG);
     }
 }
 

@@ -19,7 +19,7 @@ enum row {
 /* Their names, their purposes, whether they take several resources; and the row itself. */
 struct listed_row {
     const char *name;
-    enum wire_command command;
+    enum redlock_command command;
     bool takes_sets;
     const struct wire_row *row;
 };
@@ -27,6 +27,6 @@ struct listed_row row_at(enum row number);
 
 /* The row of a command, found by the server's name for it, or by the SHA-1 or the text of a script. The
  * first of those that have it. ROW_COUNT: none. */
-enum row row_by_name(enum wire_form form, const void *name, size_t size);
+enum row row_by_name(enum redlock_form form, const void *name, size_t size);
 
 #endif

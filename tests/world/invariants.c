@@ -60,12 +60,13 @@ static bool the_mask_of_debts_agrees_with_the_stakes(const struct page *page)
 /* The alarm is debt_at, see it_wakes_in_time(). */
 static bool a_debt_has_a_command_or_an_alarm(const struct page *page)
 {
-    return page->stake->state != STAKE_OWED || has(page->lock->deferred, page->node) || page->stake->want == WIRE_RELEASE;
+    return page->stake->state != STAKE_OWED || has(page->lock->deferred, page->node) ||
+           page->stake->want == REDLOCK_COMMAND_RELEASE;
 }
 
 static bool who_wants_something_of_a_node_stands_in_its_queue(const struct page *page)
 {
-    return has(page->lock->queued, page->node) == (page->stake->want != WIRE_NONE);
+    return has(page->lock->queued, page->node) == (page->stake->want != REDLOCK_COMMAND_NONE);
 }
 
 /* The queue's ends are among its locks, and neighbours know each other. */
@@ -82,8 +83,8 @@ static bool its_neighbours_in_the_queue_know_it(const struct page *page)
 /* A token that may be placed at any other time is owed. A fair lock keeps its keys while it waits. */
 static bool only_who_tries_or_holds_has_something_placed(const struct page *page)
 {
-    const unsigned phases = set_of(PHASE_ACQUIRING) | set_of(PHASE_HELD) | set_of(PHASE_EXTENDING);
-    const unsigned more = page->lock->kind->keeps_place ? set_of(PHASE_WAITING) : 0;
+    const unsigned phases = set_of(REDLOCK_PHASE_ACQUIRING) | set_of(REDLOCK_PHASE_HELD) | set_of(REDLOCK_PHASE_EXTENDING);
+    const unsigned more = page->lock->kind->keeps_place ? set_of(REDLOCK_PHASE_WAITING) : 0;
     return page->stake->state != STAKE_PLACED || has(phases | more, page->lock->phase);
 }
 
@@ -102,18 +103,21 @@ static bool what_a_fair_lock_has_placed_is_of_its_token(const struct page *page)
 static bool what_is_wanted_fits_the_phase(const struct page *page)
 {
     static const unsigned may_want[] = {
-        [PHASE_IDLE] = 1u << WIRE_WAIT | 1u << WIRE_PTTL,
-        [PHASE_WAITING] = 1u << WIRE_WAIT | 1u << WIRE_PTTL,
-        [PHASE_NEEDS_ENTROPY] = 1u << WIRE_WAIT | 1u << WIRE_PTTL,
-        [PHASE_ACQUIRING] = 1u << WIRE_WAIT | 1u << WIRE_PTTL | 1u << WIRE_ACQUIRE,
-        [PHASE_ENDING] = 1u << WIRE_WAIT | 1u << WIRE_PTTL,
-        [PHASE_HELD] = 1u << WIRE_WAIT | 1u << WIRE_ACQUIRE | 1u << WIRE_RESTORE | 1u << WIRE_EXTEND,
-        [PHASE_EXTENDING] = 1u << WIRE_EXTEND,
-        [PHASE_RELEASING] = 1u << WIRE_WAIT,
-        [PHASE_INSPECTING] = 1u << WIRE_GETRANGE | 1u << WIRE_PTTL,
+        [REDLOCK_PHASE_IDLE] = 1u << REDLOCK_COMMAND_WAIT | 1u << REDLOCK_COMMAND_PTTL,
+        [REDLOCK_PHASE_WAITING] = 1u << REDLOCK_COMMAND_WAIT | 1u << REDLOCK_COMMAND_PTTL,
+        [REDLOCK_PHASE_NEEDS_ENTROPY] = 1u << REDLOCK_COMMAND_WAIT | 1u << REDLOCK_COMMAND_PTTL,
+        [REDLOCK_PHASE_ACQUIRING] = 1u << REDLOCK_COMMAND_WAIT | 1u << REDLOCK_COMMAND_PTTL | 1u << REDLOCK_COMMAND_ACQUIRE,
+        [REDLOCK_PHASE_ENDING] = 1u << REDLOCK_COMMAND_WAIT | 1u << REDLOCK_COMMAND_PTTL,
+        [REDLOCK_PHASE_HELD] = 1u << REDLOCK_COMMAND_WAIT | 1u << REDLOCK_COMMAND_ACQUIRE | 1u << REDLOCK_COMMAND_RESTORE |
+            1u << REDLOCK_COMMAND_EXTEND,
+        [REDLOCK_PHASE_EXTENDING] = 1u << REDLOCK_COMMAND_EXTEND,
+        [REDLOCK_PHASE_RELEASING] = 1u << REDLOCK_COMMAND_WAIT,
+        [REDLOCK_PHASE_INSPECTING] = 1u << REDLOCK_COMMAND_GETRANGE | 1u << REDLOCK_COMMAND_PTTL,
     };
-    const unsigned more = page->lock->kind->keeps_place && page->lock->phase == PHASE_WAITING ? set_of(WIRE_ACQUIRE) : 0;
-    return has(may_want[page->lock->phase] | more | set_of(WIRE_NONE) | set_of(WIRE_RELEASE), page->stake->want);
+    const unsigned more = page->lock->kind->keeps_place &&
+                          page->lock->phase == REDLOCK_PHASE_WAITING ? set_of(REDLOCK_COMMAND_ACQUIRE) : 0;
+    return has(may_want[page->lock->phase] | more | set_of(REDLOCK_COMMAND_NONE) | set_of(REDLOCK_COMMAND_RELEASE),
+               page->stake->want);
 }
 
 /* It is given back by the release that is owed; or, when the release under way is one of before that
@@ -121,14 +125,14 @@ static bool what_is_wanted_fits_the_phase(const struct page *page)
 static bool who_has_ended_gives_back_his_entry_among_the_waiters(const struct page *page)
 {
     const bool gives_back = page->stake->state == STAKE_OWED || page->stake->state == STAKE_LEAVING;
-    return page->lock->phase != PHASE_IDLE || !has(page->lock->entries, page->node) || gives_back;
+    return page->lock->phase != REDLOCK_PHASE_IDLE || !has(page->lock->entries, page->node) || gives_back;
 }
 
 /* S17: until its release is called. Then it is the caller's like any other. */
 static bool what_was_adopted_is_not_removed(const struct page *page)
 {
     const bool is_left_alone = page->stake->state == STAKE_NONE || page->stake->state == STAKE_PLACED;
-    return !page->lock->is_adopted || (is_left_alone && page->stake->want != WIRE_RELEASE);
+    return !page->lock->is_adopted || (is_left_alone && page->stake->want != REDLOCK_COMMAND_RELEASE);
 }
 
 /* An older release goes first, and a SET is sent when it has been answered. */
@@ -136,15 +140,16 @@ static bool will_vote_on_acquire(const struct page *page)
 {
     const bool is_behind_a_release = page->stake->state == STAKE_LEAVING ||
                                      (page->stake->state == STAKE_OWED && !has(page->lock->deferred, page->node));
-    return page->stake->want == WIRE_ACQUIRE || has(page->asked_now, WIRE_ACQUIRE) || is_behind_a_release;
+    return page->stake->want == REDLOCK_COMMAND_ACQUIRE || has(page->asked_now, REDLOCK_COMMAND_ACQUIRE) || is_behind_a_release;
 }
 
 static bool will_vote(const struct page *page)
 {
     switch (page->lock->phase) {
-    case PHASE_ACQUIRING: return will_vote_on_acquire(page);
-    case PHASE_EXTENDING: return page->stake->want == WIRE_EXTEND || has(page->asked_now, WIRE_EXTEND);
-    case PHASE_RELEASING: return page->stake->want == WIRE_RELEASE || page->release_count > 0;
+    case REDLOCK_PHASE_ACQUIRING: return will_vote_on_acquire(page);
+    case REDLOCK_PHASE_EXTENDING: return page->stake->want == REDLOCK_COMMAND_EXTEND ||
+    has(page->asked_now, REDLOCK_COMMAND_EXTEND);
+    case REDLOCK_PHASE_RELEASING: return page->stake->want == REDLOCK_COMMAND_RELEASE || page->release_count > 0;
     default:              return true;      /* Votes are not waited for. */
     }
 }
@@ -158,7 +163,7 @@ static bool the_round_waits_only_for_what_is_under_way(const struct page *page)
 
 static bool a_question_that_is_waited_for_is_under_way(const struct page *page)
 {
-    const unsigned questions = set_of(WIRE_PTTL) | set_of(WIRE_GETRANGE);
+    const unsigned questions = set_of(REDLOCK_COMMAND_PTTL) | set_of(REDLOCK_COMMAND_GETRANGE);
     return !has(page->lock->asking, page->node) || has(questions, page->stake->want) || (page->asked_now & questions) != 0;
 }
 
@@ -178,12 +183,12 @@ static uint64_t due_at(const struct redlock *engine, const struct redlock_lock *
 {
     uint64_t at = REDLOCK_NEVER;
     switch (lock->phase) {
-    case PHASE_IDLE:    break;
-    case PHASE_WAITING:
+    case REDLOCK_PHASE_IDLE:    break;
+    case REDLOCK_PHASE_WAITING:
         at = sooner(lock->retry_at, later(lock->wait_until, lock->is_corrected ? lock->round.decided_at : 0));
         break;
-    case PHASE_NEEDS_ENTROPY:  at = lock->retry_at; break;
-    case PHASE_HELD:    at = lock->is_kept ? lock->valid_until : REDLOCK_NEVER; break;
+    case REDLOCK_PHASE_NEEDS_ENTROPY:  at = lock->retry_at; break;
+    case REDLOCK_PHASE_HELD:    at = lock->is_kept ? lock->valid_until : REDLOCK_NEVER; break;
     default:            at = lock->round.started_at + (uint64_t)engine->config.node_timeout_ms * 1000;
     }
     if (lock->deferred != 0) at = sooner(at, lock->debt_at);
@@ -206,8 +211,8 @@ static bool the_first_alarm_is_on_top(const struct books *books)
 /* A lock whose ticket was too small is exempt, since it tries again at once and listens to nobody. */
 static bool who_waits_stands_in_line(const struct books *books)
 {
-    const bool waits = books->lock->phase == PHASE_WAITING && !books->lock->is_corrected;
-    return !(waits || books->lock->phase == PHASE_NEEDS_ENTROPY) || has(books->lock->queued, SLOT_DONE);
+    const bool waits = books->lock->phase == REDLOCK_PHASE_WAITING && !books->lock->is_corrected;
+    return !(waits || books->lock->phase == REDLOCK_PHASE_NEEDS_ENTROPY) || has(books->lock->queued, SLOT_DONE);
 }
 
 /* The way down that the bits of its number say, see redlock/queue.c. */
@@ -222,8 +227,8 @@ static bool is_found(const struct redlock_lock *at, const struct redlock_lock *l
 static bool it_is_found_by_its_number_while_it_waits(const struct books *books)
 {
     const struct redlock_lock *lock = books->lock;
-    const bool waits = lock->phase == PHASE_WAITING && lock->wait_number != 0;
-    const bool polls = lock->kind->keeps_place && lock->phase == PHASE_ACQUIRING;
+    const bool waits = lock->phase == REDLOCK_PHASE_WAITING && lock->wait_number != 0;
+    const bool polls = lock->kind->keeps_place && lock->phase == REDLOCK_PHASE_ACQUIRING;
     return waits == is_found(books->engine->listening, lock) || lock->is_corrected || polls;
 }
 
@@ -346,7 +351,7 @@ static const char *phase_text(unsigned phase)
 static void note_asked(struct page *page, const struct redlock_asked *asked)
 {
     if (asked->round == page->lock->round.number) page->asked_now |= set_of(asked->command);
-    page->release_count += asked->command == WIRE_RELEASE;
+    page->release_count += asked->command == REDLOCK_COMMAND_RELEASE;
 }
 
 /* Reads the ring of commands that the node owes answers to. */

@@ -24,7 +24,7 @@ enum model_script model_script_of(struct slice text)
     };
     if (text.size <= MODEL_SHA_TEXT) return MODEL_SCRIPT_NONE;
     if (slice_is(text, WIRE_MARK_SCRIPT)) return MODEL_SCRIPT_MARK;
-    const enum row row = row_by_name(WIRE_BY_TEXT, text.data, text.size);
+    const enum row row = row_by_name(REDLOCK_FORM_BY_TEXT, text.data, text.size);
     return row == ROW_COUNT ? MODEL_SCRIPT_NONE : (enum model_script)scripts[row];
 }
 
