@@ -126,10 +126,10 @@ static void answer_handshake(struct redlock *r, unsigned k, enum redlock_command
     if (node_read_handshake(node, &r->config, r->scripts, command, reply) && node_handshake_is_over(node)) end_handshake(r, k);
 }
 
-/* The text of the script answers NOSCRIPT. It must not hide a trouble that only a person can end. */
+/* The text of the script answers NOSCRIPT, so that is no trouble. */
 static void note_answer(struct redlock_node *node, const struct answer *a)
 {
-    bool is_news = a->trouble != REDLOCK_TROUBLE_NOSCRIPT || node->trouble == REDLOCK_TROUBLE_NONE;
+    bool is_news = a->trouble != REDLOCK_TROUBLE_NOSCRIPT || a->form != REDLOCK_FORM_BY_SHA1;
 
     if (a->meaning != REDLOCK_ANSWER_ERROR && node->noted == a->command) node->trouble = REDLOCK_TROUBLE_NONE;
     if (a->meaning == REDLOCK_ANSWER_ERROR && is_news)                   node_note(node, a->command, a->trouble, a->reply->text);
@@ -154,7 +154,8 @@ static void answer_command(struct redlock *r, unsigned k, const struct redlock_a
         lock_never_answered(r, k, asked);
         return;
     }
-    if (a.meaning == REDLOCK_ANSWER_ERROR) a.trouble = wire_class(reply->text, reply->text_size);
+    if (a.meaning == REDLOCK_ANSWER_ERROR)
+        a.trouble = r->hashing ? r->hashing->class_of(reply) : wire_class(reply->text, reply->text_size);
     note_answer(node, &a);
     if (a.lock) lock_answer(r, &a);
     if (wire_ends_session(a.trouble)) node_give_up(node, a.trouble, reply->text);

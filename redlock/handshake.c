@@ -33,7 +33,7 @@ bool handshake_put(struct resp_writer *w, enum redlock_command command, const st
     case REDLOCK_COMMAND_SELECT:       put_select(w, login->database); break;
     case REDLOCK_COMMAND_SETNAME:      put_words(w, 3, "CLIENT SETNAME redlock"); break;
     case REDLOCK_COMMAND_INFO:         put_words(w, 1, "INFO"); break;
-    case REDLOCK_COMMAND_ROLE:         put_words(w, 1, "ROLE"); break;
+    case REDLOCK_COMMAND_EVAL:         put_words(w, 3, "EVAL return 0"); break;
     case REDLOCK_COMMAND_SUBSCRIBE:    scripts->put_subscribe(w, engine); break;
     default:                           scripts->loading->put(w, command, scripts);
     }
@@ -49,7 +49,7 @@ bool handshake_leaves_out(enum redlock_command command, const struct redlock_log
     case REDLOCK_COMMAND_SUBSCRIBE: return !is_subscription;
     case REDLOCK_COMMAND_SELECT:    return is_subscription || login->database == 0;
     case REDLOCK_COMMAND_INFO:
-    case REDLOCK_COMMAND_ROLE:      return is_subscription;
+    case REDLOCK_COMMAND_EVAL:      return is_subscription;
     default:                        return !scripts->loading || scripts->loading->is_left_out(command, login, is_subscription);
     }
 }

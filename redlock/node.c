@@ -6,8 +6,7 @@ REDLOCK_STATIC_ASSERT(REDLOCK_ERROR_MAX >= 32 && REDLOCK_ERROR_MAX <= UINT8_MAX,
 REDLOCK_STATIC_ASSERT(sizeof(struct resp_parser) <= sizeof(((struct redlock_node *)0)->parser),
                       "REDLOCK_PARSER_WORDS is too small");
 
-/* S16: the most that a node may send. INFO has some 5,000 bytes. ROLE lists a master's replicas, each in an array. 64 x 64 x 64
- * short items are read in a fraction of a second. */
+/* S16: the most that a node may send. INFO has some 5,000 bytes. 64 x 64 x 64 short items are read in a fraction of a second. */
 static const struct resp_limits limits = { .line_max = 16384, .bulk_max = 65536, .elements_max = 64, .depth_max = 3 };
 
 static struct resp_parser *parser_of(struct redlock_node *node)
@@ -391,18 +390,15 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
     return false;
 }
 
-/* True if the session may go on although this command was refused. If the configuration allows it, the server may be unknown
- * (S12). A name is a courtesy. */
+/* True if the session may go on although this command was refused, in whatever words. If the configuration allows it, the server
+ * may be unknown (S12). A name is a courtesy. */
 static bool is_tolerated(struct redlock_node *node, const struct redlock_config *config, enum redlock_command command,
                          enum redlock_trouble trouble)
 {
-    bool no_permission = trouble == REDLOCK_TROUBLE_NOPERM;
-
-    if (command == REDLOCK_COMMAND_SETNAME) return !wire_ends_session(trouble);
-    if (command != REDLOCK_COMMAND_INFO && command != REDLOCK_COMMAND_ROLE) return false;
-    if (!no_permission || !config->trust_unknown) return false;
-    node->identity.unknown = true;
-    return true;
+    if (wire_ends_session(trouble)) return false;
+    if (command == REDLOCK_COMMAND_EVAL) return config->asks_only;
+    if (command == REDLOCK_COMMAND_INFO) node->identity.unknown = config->trust_unknown;
+    return command == REDLOCK_COMMAND_SETNAME || node->identity.unknown;
 }
 
 bool node_read_handshake(struct redlock_node *node, const struct redlock_config *config, const struct redlock_scripts *scripts,
@@ -412,9 +408,7 @@ bool node_read_handshake(struct redlock_node *node, const struct redlock_config 
     enum redlock_trouble trouble;
 
     switch (scripts->loading ? scripts->loading->read(node, &asked, scripts, reply) : wire_read(&asked, reply)) {
-    case REDLOCK_ANSWER_GRANTED:
-        if (command == REDLOCK_COMMAND_ROLE) wire_read_role(reply, &node->identity);
-        return true;
+    case REDLOCK_ANSWER_GRANTED: return true;
     case REDLOCK_ANSWER_ERROR:
         trouble = wire_class(reply->text, reply->text_size);
         if (is_tolerated(node, config, command, trouble)) return true;
@@ -443,9 +437,7 @@ static bool check_identity(struct redlock_node *node)
         node_give_up(node, (enum redlock_trouble)identity->trouble, NULL);
         return false;
     }
-    if (identity->unknown) return true;
-    REDLOCK_CHECK(identity->is_master);     /* Any other answer to ROLE is a trouble. */
-    if (identity->has_run_id && identity->has_mode) return true;
+    if (identity->unknown || (identity->has_run_id && identity->has_mode && identity->has_role)) return true;
     node_give_up(node, REDLOCK_TROUBLE_NO_IDENTITY, NULL);
     return false;
 }
@@ -584,7 +576,7 @@ void node_describe(const struct redlock_node *node, const struct redlock_config 
     case REDLOCK_TROUBLE_REPLICA:     add_words(&w, "a replica, not a master"); break;
     case REDLOCK_TROUBLE_CLUSTER:     add_words(&w, "a member of a cluster, not an independent server"); break;
     case REDLOCK_TROUBLE_SENTINEL:    add_words(&w, "a sentinel, not a server"); break;
-    case REDLOCK_TROUBLE_NO_IDENTITY: add_words(&w, "INFO server names no run_id, or no mode"); break;
+    case REDLOCK_TROUBLE_NO_IDENTITY: add_words(&w, "INFO names no run_id, no mode, or no role"); break;
     default:
         add_error(&w, node);
         break;

@@ -209,7 +209,7 @@ enum redlock_trouble {
     REDLOCK_TROUBLE_REPLICA,
     REDLOCK_TROUBLE_CLUSTER,
     REDLOCK_TROUBLE_SENTINEL,
-    REDLOCK_TROUBLE_NO_IDENTITY,    /* INFO names no run_id, or no mode. */
+    REDLOCK_TROUBLE_NO_IDENTITY,    /* INFO names no run_id, no mode, or no role. */
     REDLOCK_TROUBLE_NOAUTH,
     REDLOCK_TROUBLE_WRONGPASS,
     REDLOCK_TROUBLE_NOPERM,
@@ -270,9 +270,10 @@ struct redlock_config {
     uint8_t keep_percent;       /* 1..REDLOCK_KEEP_PERCENT_MAX (see redlock_keep). */
     bool wake_ups;              /* Waiters listen for releases on a second connection to each node, which takes 2 x node_count
                                  * nodes and memory for them. Needs the wall clock in redlock_request. */
-    bool silent;                /* Releases wake no waiter. This is for nodes whose ACL forbids it. */
-    bool trust_unknown;         /* S12: nodes whose ACL refuses INFO or ROLE vote nevertheless. Then the engine sees no restart,
-                                 * no replica and no server that it has met as another node. */
+    bool silent : 1;            /* Releases wake no waiter. This is for nodes whose ACL forbids it. */
+    bool trust_unknown : 1;     /* S12: nodes that refuse INFO vote nevertheless. Then the engine sees no restart, no replica and
+                                 * no server that it has met as another node. */
+    bool asks_only : 1;         /* For an engine that acquires nothing: nodes that refuse EVAL are ready for its questions. */
 };
 
 /* How to log in to a node. The texts are the caller's and must stay. NULL: none. */
@@ -748,7 +749,8 @@ enum redlock_event_kind {
 
 enum redlock_command {
     REDLOCK_COMMAND_NONE,       /* On a subscription: the published message. */
-    REDLOCK_COMMAND_AUTH, REDLOCK_COMMAND_SELECT, REDLOCK_COMMAND_SETNAME, REDLOCK_COMMAND_INFO, REDLOCK_COMMAND_ROLE,
+    REDLOCK_COMMAND_AUTH, REDLOCK_COMMAND_SELECT, REDLOCK_COMMAND_SETNAME, REDLOCK_COMMAND_INFO,
+    REDLOCK_COMMAND_EVAL,       /* EVAL of nothing. A node that runs no scripts could release nothing, so it has no vote. */
     REDLOCK_COMMAND_LOAD_RELEASE, REDLOCK_COMMAND_LOAD_EXTEND, REDLOCK_COMMAND_SUBSCRIBE,
     REDLOCK_COMMAND_CANARY,     /* GET REDLOCK_CANARY to a durable node. GRANTED: it is there. REFUSED: it is not. */
     REDLOCK_COMMAND_READY,      /* No command, but the end of the handshake. No event has it. */
@@ -972,6 +974,7 @@ struct redlock_waking;
 struct redlock_keeping;
 struct redlock_inspecting;
 struct redlock_restoring;
+struct redlock_hashing;
 struct redlock_holding;
 struct redlock_asking;
 struct wire_reply;
@@ -1101,7 +1104,7 @@ struct redlock_reply {
 
 /* A server's statements about itself during the handshake. */
 struct redlock_identity {
-    bool has_run_id, has_mode, is_master;
+    bool has_run_id, has_mode, has_role;
     bool unknown;               /* It refused to answer, and is trusted. */
     uint8_t trouble;            /* Why its mode or role rules out a vote (enum redlock_trouble). */
     uint8_t memory;             /* A durable node's (enum redlock_memory). */
@@ -1226,7 +1229,7 @@ struct redlock {
     const struct redlock_restoring *restoring;
     const struct redlock_holding *holding;
     void (*fill_send_buffer)(struct redlock *r, unsigned k);    /* Makes copies for other nodes. NULL: no copies. */
-    bool (*send_text)(struct redlock *r, const struct answer *a);   /* Of a script that a node does not know, or NULL. */
+    const struct redlock_hashing *hashing;  /* Scripts may go out by their SHA-1s. NULL: none do. */
     bool (*hear_channel)(struct redlock *r, unsigned k, const struct wire_reply *reply);    /* A kind's own, or NULL. */
     void (*leave_adopted)(struct redlock *r, struct redlock_lock *lock);    /* Ends the last use of a lock that was adopted. */
     struct redlock_lock *heap;          /* The lock that must be looked at first is on top. */

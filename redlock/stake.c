@@ -144,6 +144,22 @@ void stake_vote(const struct answer *a)
         round_vote(&a->lock->round, a->k, wire_vote(a->command, a->meaning, a->trouble));
 }
 
+/* Each server has words of its own for a command that it lacks, or that the user may not use. All name the command. */
+static bool names_evalsha(const char *text, size_t size)
+{
+    for (; size > 0; text++, size--)
+        if (wire_begins(text, size, "evalsha") || wire_begins(text, size, "EVALSHA")) return true;
+    return false;
+}
+
+static enum redlock_trouble class_of(const struct wire_reply *reply)
+{
+    enum redlock_trouble class_of_error = wire_class(reply->text, reply->text_size);
+
+    if (class_of_error != REDLOCK_TROUBLE_OTHER_ERROR || !names_evalsha(reply->text, reply->text_size)) return class_of_error;
+    return REDLOCK_TROUBLE_NOSCRIPT;
+}
+
 /* NOSCRIPT: somebody ran SCRIPT FLUSH, or nobody has used the script there yet. */
 static bool send_text(struct redlock *r, const struct answer *a)
 {
@@ -160,5 +176,7 @@ static bool send_text(struct redlock *r, const struct answer *a)
 
 void stake_use_scripts(struct redlock *r)
 {
-    r->send_text = send_text;
+    static const struct redlock_hashing feature = { .class_of = class_of, .send_text = send_text };
+
+    r->hashing = &feature;
 }

@@ -69,6 +69,15 @@ struct redlock_waking {
     void (*hear)(struct redlock *r, unsigned k, const struct wire_reply *reply);
 };
 
+/* The part that sends scripts by their SHA-1s, and as texts only to nodes that need that. */
+struct redlock_hashing {
+    /* The class of an error (see wire_class). It is NOSCRIPT as well if the node has no EVALSHA, but may have EVAL. */
+    enum redlock_trouble (*class_of)(const struct wire_reply *reply);
+
+    /* The answer was NOSCRIPT, so the text is sent at once, within the same round. False: it was another. */
+    bool (*send_text)(struct redlock *r, const struct answer *a);
+};
+
 /* The part that asks for the remaining time of a lock's holder after a refusal. */
 struct redlock_holding {
     /* A node has refused. */
@@ -144,12 +153,11 @@ REDLOCK_PRIVATE bool stake_is_vote(const struct redlock_lock *lock, bool current
 /* Counts an answer as a vote, if it is one. */
 REDLOCK_PRIVATE void stake_vote(const struct answer *a);
 
-/* Scripts may go out by their SHA-1s from now on. A node that answers NOSCRIPT gets the text at once, within the same round. False:
- * the answer was another. */
+/* Scripts may go out by their SHA-1s from now on. */
 REDLOCK_PRIVATE void stake_use_scripts(struct redlock *r);
 REDLOCK_INLINE bool stake_sends_text(struct redlock *r, const struct answer *a)
 {
-    return r->send_text && r->send_text(r, a);
+    return r->hashing && r->hashing->send_text(r, a);
 }
 
 #endif

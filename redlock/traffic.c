@@ -3,6 +3,7 @@
 #include "kind.h"
 #include "node.h"
 #include "round.h"
+#include "stake.h"
 
 static void write_sent(const struct redlock *r, unsigned k, unsigned before)
 {
@@ -40,22 +41,25 @@ static void read_answer(const struct redlock *r, struct redlock_event *event, co
     read_detail(r, event, asked, reply);
 }
 
-/* A node that does not know the script is asked again. */
-static enum redlock_vote vote_by(const struct redlock_event *event)
+/* A node that is to get the text of the script is asked again. */
+static enum redlock_vote vote_by(const struct redlock *r, const struct redlock_event *event, const struct wire_reply *reply)
 {
-    if (event->kind == REDLOCK_EVENT_UNANSWERED) return REDLOCK_VOTE_UNKNOWN;
-    if (event->trouble == REDLOCK_TROUBLE_NOSCRIPT && event->form == REDLOCK_FORM_BY_SHA1) return REDLOCK_VOTE_PENDING;
+    if (!reply) return REDLOCK_VOTE_UNKNOWN;
+    if (event->answer == REDLOCK_ANSWER_ERROR && event->form == REDLOCK_FORM_BY_SHA1 &&
+        r->hashing->class_of(reply) == REDLOCK_TROUBLE_NOSCRIPT)
+        return REDLOCK_VOTE_PENDING;
     return wire_vote(event->command, event->answer, event->trouble);
 }
 
 /* S8: a vote belongs to the round under way, or the last one, if it answers that round's command and the node has not voted.
  * Inspection needs no votes. */
-static void add_vote(struct redlock_event *event, const struct redlock_asked *asked)
+static void add_vote(const struct redlock *r, struct redlock_event *event, const struct redlock_asked *asked,
+                     const struct wire_reply *reply)
 {
     struct redlock_round round = asked->lock->round;
 
     if (asked->round != round.number || asked->command != round.command || asked->command == REDLOCK_COMMAND_GETRANGE) return;
-    if (round_vote_of(&round, event->session) == REDLOCK_VOTE_PENDING) event->vote = vote_by(event);
+    if (round_vote_of(&round, event->session) == REDLOCK_VOTE_PENDING) event->vote = vote_by(r, event, reply);
     round_vote(&round, event->session, event->vote);
     event_add_votes(event, &round);
 }
@@ -69,7 +73,7 @@ static void write_heard(const struct redlock *r, unsigned k, const struct redloc
     event->form = (enum redlock_form)asked->form;
     event->to_come = r->nodes[k].asked_count;
     if (reply) read_answer(r, event, asked, reply);
-    if (asked->lock) add_vote(event, asked);
+    if (asked->lock) add_vote(r, event, asked, reply);
 }
 
 void redlock_use_events(struct redlock *r, struct redlock_event_ring *events, struct redlock_event *ring, size_t count)

@@ -241,8 +241,8 @@ static bool is_refusal(const struct redlock_asked *asked, const struct wire_repl
 
 static enum redlock_answer read_script(const struct redlock_asked *asked, const struct wire_reply *reply)
 {
-    if (reply->type != RESP_INTEGER || reply->integer < asked->lowest ||
-        reply->integer > asked->highest) return REDLOCK_ANSWER_WRONG;
+    if (reply->type != RESP_INTEGER) return REDLOCK_ANSWER_WRONG;
+    if (reply->integer < asked->lowest || reply->integer > asked->highest) return REDLOCK_ANSWER_WRONG;
     return reply->integer >= 1 ? REDLOCK_ANSWER_GRANTED : REDLOCK_ANSWER_REFUSED;
 }
 
@@ -257,7 +257,7 @@ enum redlock_answer wire_read(const struct redlock_asked *asked, const struct wi
     switch (asked->command) {
     case REDLOCK_COMMAND_NONE:         return REDLOCK_ANSWER_WRONG;
     case REDLOCK_COMMAND_INFO:         return granted_if(reply->type == RESP_BULK);
-    case REDLOCK_COMMAND_ROLE:         return granted_if(reply->type == RESP_ARRAY && reply->integer >= 2 && reply->text_size > 0);
+    case REDLOCK_COMMAND_EVAL:         return granted_if(reply->type == RESP_NULL_BULK);
     case REDLOCK_COMMAND_WAIT:
     case REDLOCK_COMMAND_PTTL:         return granted_if(reply->type == RESP_INTEGER && reply->integer >= -2);
     case REDLOCK_COMMAND_GETRANGE:     return granted_if(reply->type == RESP_BULK);
@@ -375,7 +375,7 @@ static enum redlock_trouble read_mode(const char *mode, size_t size)
     return REDLOCK_TROUBLE_CLUSTER;
 }
 
-void wire_read_info(const char *line, size_t size, struct redlock_identity *identity)
+REDLOCK_OUTLINE void wire_read_info(const char *line, size_t size, struct redlock_identity *identity)
 {
     uint64_t uptime_s = 0;
     size_t at, key = wire_begins(line, size, "run_id:");
@@ -388,19 +388,17 @@ void wire_read_info(const char *line, size_t size, struct redlock_identity *iden
     /* S30: -1 is none. The last two digits tell one failover from the next. The result is odd, so that it is never 0. */
     key = wire_begins(line, size, "second_repl_offset:");
     if (key && line[size - 2] != '-') identity->history = (uint8_t)(line[size - 2] * 20 + line[size - 1] * 2 + 1);
+    key = wire_begins(line, size, "role:");
+    if (key) {
+        identity->has_role = true;
+        if (size != key + 6 || !wire_begins(line + key, 6, "master")) identity->trouble = REDLOCK_TROUBLE_REPLICA;
+    }
     /* redis_mode, and server_mode or valkey_mode, Valkey's names for it. */
     at = line[5] == '_' ? 5 : 6;
     key = wire_begins(line + at, size - at, "_mode:");
     if (!key) return;
     identity->has_mode = true;
-    identity->trouble = (uint8_t)read_mode(line + at + key, size - at - key);
-}
-
-void wire_read_role(const struct wire_reply *reply, struct redlock_identity *identity)
-{
-    if (wire_text_is(reply, "master")) identity->is_master = true;
-    else if (wire_text_is(reply, "sentinel")) identity->trouble = REDLOCK_TROUBLE_SENTINEL;
-    else identity->trouble = REDLOCK_TROUBLE_REPLICA;
+    if (!identity->trouble) identity->trouble = (uint8_t)read_mode(line + at + key, size - at - key);
 }
 
 /* The beginnings of errors, in Redis' own words. The first word is a code since 2.6, except ERR, and then follows as much as
@@ -444,11 +442,10 @@ enum redlock_trouble wire_trouble(const char *text, size_t size)
 enum redlock_trouble wire_class(const char *text, size_t size)
 {
     static const char begins[] = "NOAUTH \0LOADING \0READONLY \0MOVED \0ASK \0CLUSTERDOWN \0MASTERDOWN \0ERR max number\0DENIED \0"
-                                 "NOPERM \0ERR The user e\0ERR ACL failur\0NOSCRIPT \0WRONGTYPE \0AHEAD \0";
+                                 "NOSCRIPT \0WRONGTYPE \0AHEAD \0";
     static const uint8_t classes[] = {
         REDLOCK_TROUBLE_NOAUTH, REDLOCK_TROUBLE_NOAUTH, REDLOCK_TROUBLE_NOAUTH, REDLOCK_TROUBLE_NOAUTH, REDLOCK_TROUBLE_NOAUTH,
         REDLOCK_TROUBLE_NOAUTH, REDLOCK_TROUBLE_NOAUTH, REDLOCK_TROUBLE_NOAUTH, REDLOCK_TROUBLE_NOAUTH,
-        REDLOCK_TROUBLE_NOPERM, REDLOCK_TROUBLE_NOPERM, REDLOCK_TROUBLE_NOPERM,
         REDLOCK_TROUBLE_NOSCRIPT, REDLOCK_TROUBLE_WRONGTYPE, REDLOCK_TROUBLE_AHEAD, REDLOCK_TROUBLE_OTHER_ERROR
     };
     const char *at = begins;

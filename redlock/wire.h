@@ -5,8 +5,8 @@
  *     AUTH [user] password            +OK
  *     SELECT database                 +OK
  *     CLIENT SETNAME redlock          +OK                 or an error, ignored
- *     INFO                            $run_id, uptime_in_seconds, redis_mode, second_repl_offset
- *     ROLE                            *"master" ...
+ *     INFO                            $run_id, uptime_in_seconds, redis_mode, role, second_repl_offset
+ *     EVAL return 0                   $-1                 a node that runs no scripts could release nothing: no vote
  *     SCRIPT LOAD release-script      $its SHA-1          or -NOPERM, ignored: EVAL will do
  *     SCRIPT LOAD extend-script       $its SHA-1          both left out by an engine that sends scripts by text
  *
@@ -207,7 +207,7 @@ REDLOCK_PRIVATE size_t wire_before_wake_up(const struct wire_reply *reply);
  * which is ignored. False: it is no such text. */
 REDLOCK_PRIVATE bool wire_read_wake_up(const struct wire_reply *reply, uint32_t *wait_number, uint8_t *slot);
 
-/* Takes the facts that matter from one line of INFO (without its end), and from the answer to ROLE.
+/* Takes the facts that matter from one line of INFO (without its end).
  *
  * S30: a second_repl_offset other than -1 means that the server has taken over a history from before its present run, like a
  * promoted replica, which may lack its master's last writes. Tried with Redis 7.0.15, whose uptime does not change meanwhile:
@@ -224,7 +224,6 @@ REDLOCK_PRIVATE bool wire_read_wake_up(const struct wire_reply *reply, uint32_t 
  * Plain INFO, since Redis before 7.0 takes one section at a time. A server that reports no offset is treated as if it had taken
  * over nothing. */
 REDLOCK_PRIVATE void wire_read_info(const char *line, size_t size, struct redlock_identity *identity);
-REDLOCK_PRIVATE void wire_read_role(const struct wire_reply *reply, struct redlock_identity *identity);
 
 /* The kind of trouble that the text of an error reply reports. */
 REDLOCK_PRIVATE enum redlock_trouble wire_trouble(const char *text, size_t size);
@@ -232,8 +231,8 @@ REDLOCK_PRIVATE enum redlock_trouble wire_trouble(const char *text, size_t size)
 /* An answer as a vote. trouble is that of an error. */
 REDLOCK_PRIVATE enum redlock_vote wire_vote(enum redlock_command command, enum redlock_answer answer, enum redlock_trouble trouble);
 
-/* Like wire_trouble, but only the classes that the engine acts on. They are NOPERM, NOSCRIPT, WRONGTYPE, AHEAD, NOAUTH for any
- * error that ends the session, and OTHER_ERROR. The other kinds are only linked with redlock_node_trouble. */
+/* Like wire_trouble, but only the classes that the engine acts on. They are NOSCRIPT, WRONGTYPE, AHEAD, NOAUTH for any error that
+ * ends the session, and OTHER_ERROR. The other kinds are only linked with redlock_node_trouble. */
 REDLOCK_PRIVATE enum redlock_trouble wire_class(const char *text, size_t size);
 
 /* True if the node will not vote on this connection any more, so that a new handshake has to find out why. */

@@ -69,8 +69,8 @@ static enum redlock_answer read_load(struct redlock_node *node, const struct red
     (void)node;
     if (command != REDLOCK_COMMAND_LOAD_RELEASE && command != REDLOCK_COMMAND_LOAD_EXTEND) return meaning;
     if (meaning == REDLOCK_ANSWER_GRANTED && !wire_text_is(reply, loaded_by(command, scripts)->sha1)) return REDLOCK_ANSWER_WRONG;
-    if (meaning == REDLOCK_ANSWER_ERROR && wire_class(reply->text, reply->text_size) == REDLOCK_TROUBLE_NOPERM)
-        return REDLOCK_ANSWER_GRANTED;
+    if (meaning == REDLOCK_ANSWER_ERROR && !wire_ends_session(wire_class(reply->text, reply->text_size)))
+        return REDLOCK_ANSWER_GRANTED;      /* EVAL will do. */
     return meaning;
 }
 

@@ -520,11 +520,11 @@ static void answer_handshake(struct world *w, unsigned c, unsigned k, const stru
 {
     char info[160], text[200];
 
-    snprintf(info, sizeof info, "run_id:%038x%02x\r\nuptime_in_seconds:1000000\r\nredis_mode:standalone\r\n", k + 1,
+    snprintf(info, sizeof info, "run_id:%038x%02x\r\nuptime_in_seconds:1000000\r\nredis_mode:standalone\r\nrole:master\r\n", k + 1,
              w->nodes[k].crashes);
     if (is_word(words[0], "CLIENT"))    strcpy(text, "+OK\r\n");
     else if (is_word(words[0], "INFO")) snprintf(text, sizeof text, "$%zu\r\n%s\r\n", strlen(info), info);
-    else if (is_word(words[0], "ROLE")) strcpy(text, "*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n");
+    else if (is_word(words[1], "return")) strcpy(text, "$-1\r\n");
     else if (is_word(words[2], WIRE_EXTEND_SCRIPT)) snprintf(text, sizeof text, "$40\r\n%s\r\n", WIRE_EXTEND_SHA1);
     else snprintf(text, sizeof text, "$40\r\n%s\r\n", WIRE_RELEASE_SHA1);
     receive(w, c, k, text);

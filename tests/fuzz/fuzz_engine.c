@@ -387,7 +387,7 @@ static enum redlock_command command_of(const struct word *words, size_t count, s
     static const struct { const char *first, *second; enum redlock_command command; } handshakes[] = {
         { "AUTH", NULL, REDLOCK_COMMAND_AUTH }, { "SELECT", NULL, REDLOCK_COMMAND_SELECT },
         { "CLIENT", "SETNAME", REDLOCK_COMMAND_SETNAME },
-        { "INFO", NULL, REDLOCK_COMMAND_INFO }, { "ROLE", NULL, REDLOCK_COMMAND_ROLE },
+        { "INFO", NULL, REDLOCK_COMMAND_INFO }, { "EVAL", "return", REDLOCK_COMMAND_EVAL },
         { "SUBSCRIBE", NULL, REDLOCK_COMMAND_SUBSCRIBE },
     };
     enum row row = row_by_name(REDLOCK_FORM_PLAIN, words[0].text, words[0].size);
@@ -541,10 +541,10 @@ static const char *right_answer(unsigned k, const struct asked *asked)
     switch (asked->command) {
     case REDLOCK_COMMAND_INFO:
         snprintf(info, sizeof info, "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:%040x\r\n"
-                 "uptime_in_seconds:100000\r\n", w.peers[k].identity);
+                 "uptime_in_seconds:100000\r\nrole:master\r\n", w.peers[k].identity);
         snprintf(text, sizeof text, "$%zu\r\n%s\r\n", strlen(info), info);
         return text;
-    case REDLOCK_COMMAND_ROLE:         return "*3\r\n$6\r\nmaster\r\n:100\r\n*1\r\n*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n";
+    case REDLOCK_COMMAND_EVAL:         return "$-1\r\n";
     case REDLOCK_COMMAND_LOAD_RELEASE: return "$40\r\n" WIRE_RELEASE_SHA1 "\r\n";
     case REDLOCK_COMMAND_LOAD_EXTEND:  return "$40\r\n" WIRE_EXTEND_SHA1 "\r\n";
     case REDLOCK_COMMAND_SUBSCRIBE:    return "*3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n";
@@ -561,7 +561,7 @@ static const char *refusal(const struct asked *asked)
 {
     switch (asked->command) {
     case REDLOCK_COMMAND_INFO:     return "$62\r\nredis_mode:standalone\r\nrun_id:too-short\r\nuptime_in_seconds:0\r\n\r\n";
-    case REDLOCK_COMMAND_ROLE:     return "*5\r\n$5\r\nslave\r\n$9\r\n127.0.0.1\r\n:1\r\n$9\r\nconnected\r\n:1\r\n";
+    case REDLOCK_COMMAND_EVAL:     return "-ERR unknown command 'EVAL'\r\n";
     case REDLOCK_COMMAND_ACQUIRE:  return asked->scripted ? "$21\r\n1790000000000001 1000\r\n" : "$-1\r\n";
     case REDLOCK_COMMAND_RESTORE:  return "$5\r\ntaken\r\n";
     case REDLOCK_COMMAND_PTTL:     return ":-2\r\n";

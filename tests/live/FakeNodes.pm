@@ -28,9 +28,9 @@ sub say_later {
 sub greeting {
     my ($k, $word, @more) = @_;
     return "+OK\r\n" if $word eq 'CLIENT';
-    return "*3\r\n\$6\r\nmaster\r\n:0\r\n*0\r\n" if $word eq 'ROLE';
+    return "\$-1\r\n" if $word eq 'EVAL' && $more[0] eq 'return';
     return bulk(sha1_hex($more[1])) if $word eq 'SCRIPT';
-    return bulk("run_id:" . $k x 40 . "\r\nredis_mode:standalone\r\nuptime_in_seconds:9999\r\n" . ($info[$k] // '')) if $word eq 'INFO';
+    return bulk("run_id:" . $k x 40 . "\r\nredis_mode:standalone\r\nrole:master\r\nuptime_in_seconds:9999\r\n" . ($info[$k] // '')) if $word eq 'INFO';
     return undef;
 }
 

@@ -48,10 +48,10 @@ hidden() {
     json out 'my %s = map { $_->{check} => $_->{severity} } grep { ($_->{node} // 9) == 0 } @{$j->{findings}};
               my @known = grep { $s{$_} ne "unknown" } sort { $a <=> $b } keys %s; "@known" eq "0 23 24"' &&
     json out 'my %n = map { $_->{check} => $_->{needs} // "" } grep { ($_->{node} // 9) == 0 } @{$j->{findings}};
-              "$n{7} $n{2} $n{15} $n{11} $n{19}" eq "+info +role +time +config|get +slowlog|get"' &&
-    doctor 2 -n "$blind" && prints '^node 0 .*UNSAFE  the user may not ask for INFO: the node has no vote\. Fix: ACL SETUSER <user> \+info \+role' &&
+              "$n{7} $n{2} $n{15} $n{11} $n{19}" eq "+info +info +time +config|get +slowlog|get"' &&
+    doctor 2 -n "$blind" && prints '^node 0 .*UNSAFE  the user may not ask for INFO: the node has no vote\. Fix: ACL SETUSER <user> \+info' &&
     prints '^node 0 .*WARNING  SCRIPT LOAD is refused: ' &&
-    prints '^node 0 .*UNKNOWN  could not be looked at: version, role, .*\. Fix: ACL SETUSER <user> \+info \+role \+config\|get \+time \+slowlog\|get$' &&
+    prints '^node 0 .*UNKNOWN  could not be looked at: version, role, .*\. Fix: ACL SETUSER <user> \+info \+config\|get \+time \+slowlog\|get$' &&
     ask 0 ACL SETUSER blind +@all '~*' '&*' -info >/dev/null && is 1 doctor -n "$blind" --guard 0 --ttl 10m --quick --trust-unknown
 }
 check 'what an ACL hides is unknown, and never well' hidden
@@ -161,17 +161,19 @@ lacks() {
         --slowlog-log-slower-than -1 "$@"
 }
 renamed() {
-    for word in INFO ROLE SCRIPT SET EVAL EVALSHA PUBLISH; do
+    for word in INFO SCRIPT SET EVAL EVALSHA PUBLISH; do
         case $word in
         PUBLISH) words='WARNING  the server has no publish: clients that wait are woken late\. Fix: take rename-command' ;;
         EVAL)    words='UNSAFE  the server has no eval: nobody can lock there\. Fix: take rename-command' ;;
-        EVALSHA) words='UNSAFE  the server has no evalsha: nobody can lock there\. Fix: take rename-command' ;;
+        EVALSHA) words='WARNING  the server has no evalsha: scripts go out in full, at the second try\. Fix: take rename-command' ;;
+        INFO)    words='UNSAFE  the server has no info: the node has no vote\. Fix: take rename-command' ;;
+        SCRIPT)  words='WARNING  SCRIPT LOAD is refused: scripts go out in full each time\. Fix: ' ;;
         SET)     words="UNSAFE  refuses to be written to, so nobody gets its vote: ERR unknown command 'SET'.*\\. Fix: take rename-command" ;;
         *)       words="UNSAFE  has no vote: ERR unknown command '$word'.*\\. Fix: take rename-command" ;;
         esac
         lacks 5 $word
         safe=2 status=2
-        [ "$word" != PUBLISH ] || safe=3 status=1
+        case $word in PUBLISH | EVALSHA | SCRIPT) safe=3 status=1 ;; esac
         doctor $status -n "127.0.0.2:$port_0,127.0.0.3:$port_1,127.0.0.5:$port" && prints "^node 2 .*$words" &&
         prints "^$safe of 3 nodes safe" || return 1
     done
@@ -211,7 +213,7 @@ others() {
 }
 check '21, 22, 25: idle connections that are closed, a flush, and small buffers are found' others
 
-least='on >pw ~lock:* &redlock:* +set +pttl +evalsha +eval +get +del +pexpire +time +zadd +zrem +zpopmin +publish +subscribe +info +role
+least='on >pw ~lock:* &redlock:* +set +pttl +evalsha +eval +get +del +pexpire +time +zadd +zrem +zpopmin +publish +subscribe +info
        +client|setname +script|load'
 permissions() {
     # shellcheck disable=SC2086    # Several words.

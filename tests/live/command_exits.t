@@ -150,13 +150,23 @@ no_redis() {
 check 'so does what is no Redis server: 125' no_redis
 # ---- What can never be ----
 
-for name in ROLE SCRIPT EVALSHA TIME; do
+for name in ROLE SCRIPT EVALSHA EVAL INFO TIME; do
     start_server --rename-command "$name" ''
-    eval "without_$name=127.0.0.1:$port"
+    eval "without_$name=127.0.0.1:$port number_of_$name=$((count - 1))"
 done
-# It does not wait, and advises no option that changes nothing.
+# The role is in INFO, and EVAL does what EVALSHA would. A second lock finds nothing of the first.
+does_without() {
+    for name in ROLE SCRIPT EVALSHA; do
+        eval "without=\$without_$name"
+        for _ in 1 2; do is 0 run --guard 0 --wait 0 -n "$without" "without-$name" -- true || return 1; done
+    done
+    is 0 run --guard 0 --wait 0 --trust-unknown -n "$without_INFO" without-INFO -- true
+}
+check 'a server that lacks ROLE, SCRIPT or EVALSHA gives locks and takes them back; one without INFO, if it is trusted' does_without
+
+# It does not wait, and advises no option that changes nothing. Nothing is acquired that could not be released.
 never_can_be() {
-    for name in ROLE SCRIPT EVALSHA TIME; do
+    for name in EVAL TIME; do
         eval "without=\$without_$name"
         for options in '' --trust-unknown; do
             # shellcheck disable=SC2086    # It may be no word.
@@ -164,6 +174,8 @@ never_can_be() {
             says 'node 0 .*: ERR [Uu]nknown .* \(it is disabled or renamed there, or the server lacks it: name servers that have it\)$' || return 1
         done
     done
+    [ "$(ask "$number_of_EVAL" EXISTS never-EVAL)" = 0 ] &&
+    is 125 run --guard 0 -n "$without_INFO" never-INFO -- true && says 'node 0 .*: ERR unknown command .INFO. '
 }
 check 'a command that servers lack is not waited for: 125' never_can_be
 
@@ -172,7 +184,7 @@ without_run_id() {
     for option in --no-ticket --trust-unknown; do
         perl -Itests/live -MFakeNodes -e '@FakeNodes::info = ("run_id:none\r\n") x 3; FakeNodes::serve(sub { "+OK\r\n" }, @ARGV)' \
             "$redlock" run --guard 0 $option never -- true 2>"$directory/err"
-        [ $? = 125 ] && says 'INFO server names no run_id, or no mode \(without .* nobody sees a restart: name servers that tell them\)$' &&
+        [ $? = 125 ] && says 'INFO names no run_id, no mode, or no role \(without .* nobody sees a restart: name servers that tell them\)$' &&
         ! grep -e --trust-unknown "$directory/err" || return 1
     done
 }

@@ -89,8 +89,8 @@ check 'a file that does not fit, and what is no regular file, stay as they are' 
 # Values that a user that may lock alone cannot see are left out, and unknown; a server that does not
 # say what it is has no vote.
 acl_hides() {
-    everywhere ACL SETUSER poor on '>secret' '~*' '&*' +set +get +getrange +pttl +del +eval +evalsha +role +time '+client|setname' >/dev/null
-    everywhere ACL SETUSER fair on '>secret' '~*' '&*' +info +set +get +getrange +pttl +del +eval +evalsha +role +time '+client|setname' >/dev/null
+    everywhere ACL SETUSER poor on '>secret' '~*' '&*' +set +get +getrange +pttl +del +eval +evalsha +time '+client|setname' >/dev/null
+    everywhere ACL SETUSER fair on '>secret' '~*' '&*' +info +set +get +getrange +pttl +del +eval +evalsha +time '+client|setname' >/dev/null
     REDLOCK_PASSWORD=secret is 0 exporter --guard 0 --user fair --once --file "$file" && is_well_formed && figure "node_votes{node=\"$(node 0)\"}" 1 &&
     figure "doctor_finding{node=\"$(node 0)\",check=\"fsync\",severity=\"unknown\"}" 1 &&
     REDLOCK_PASSWORD=secret is 0 exporter --guard 0 --user poor --once --file "$file" && is_well_formed &&

@@ -71,10 +71,10 @@ check 'there is no --password: it would be seen' refused_option
 
 least_privilege() {
     REDLOCK_PASSWORD=bob-secret is 125 acquire --guard 0 --user bob acl-1 && says 'NOPERM' &&
-    says 'ACL SETUSER <user> .*\+info \+role .*--trust-unknown' &&
+    says 'ACL SETUSER <user> .*\+info .*--trust-unknown' &&
     REDLOCK_PASSWORD=bob-secret is 0 acquire --guard 0 --user bob --trust-unknown --no-ticket acl-1
 }
-check 'a user without INFO and ROLE is told what is missing; --trust-unknown does without' least_privilege
+check 'a user without INFO is told what is missing; --trust-unknown does without' least_privilege
 
 # ---- Nobody sees them ----
 

@@ -18,8 +18,8 @@ traced() {
 check 'it shows each SET, each vote, and the verdict' traced
 
 handshake() {
-    is 0 acquire --guard 0 --no-ticket --trace=all door-a && adds_up 1 && says '> +CLIENT SETNAME redlock' && says '> +INFO' && says '> +ROLE' && says '> +SCRIPT LOAD ' &&
-    says '=  ready: ok, run_id [0-9a-f]{6}\.\.[0-9a-f]{2}$' && says '< +master' &&
+    is 0 acquire --guard 0 --no-ticket --trace=all door-a && adds_up 1 && says '> +CLIENT SETNAME redlock' && says '> +INFO' && says '> +EVAL return 0' && says '> +SCRIPT LOAD ' &&
+    says '=  ready: ok, run_id [0-9a-f]{6}\.\.[0-9a-f]{2}$' &&
     says '=  connected to 127.0.0.1:'
 }
 # Every verdict of a file adds up; there are as many as said. Times never go back.
@@ -123,7 +123,7 @@ fits_on_a_page() {
 only_votes() {
     is 0 acquire --guard 0 --no-ticket --trace=votes door-v && needs_no_manual && says '^ +0\.000 +=  acquire, round 1: to 5 nodes, quorum 3, TTL 10000 ms$' &&
     says '^ +[0-9.]+ +[0-4]  >  SET door-v ' && says '=  won 3/5: ' && adds_up 1 || return 1
-    ! grep -E 'INFO|ROLE|SCRIPT|SETNAME|connected|ready' "$directory/err" || return 1
+    ! grep -E 'INFO|EVAL return|SCRIPT|SETNAME|connected|ready' "$directory/err" || return 1
     fits_on_a_screen door-y --no-ticket && is 0 acquire --guard 0 door-w0 && fits_on_a_screen door-w '' && fits_on_a_page door-p &&
     is 0 acquire --guard 0 --no-ticket --trace=all door-x && says '> +INFO' &&
     is 125 acquire --trace=loud door && says "^redlock: --trace: 'loud' is neither 'all' nor 'votes'$"

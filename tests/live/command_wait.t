@@ -132,7 +132,7 @@ each_is_needed() {
 }
 check 'each of these rules is needed' each_is_needed
 
-# INFO and ROLE are asked for in any case.
+# INFO is asked for in any case.
 less_suffices() {
     for extra in --trust-unknown --no-ticket --no-wake-ups; do
         without=$(sed -n "s/.*; without \(.*\): $extra.*/\1/p" "$directory/advice" | sed 's/RESOURCE/hut/g')

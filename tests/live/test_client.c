@@ -710,10 +710,10 @@ TEST(a_password_for_a_server_that_has_none_is_named)
  * Commands that the scripts call are checked like those of the user. (CLIENT SETNAME is tried and may
  * be refused; AUTH needs no rule.) */
 static const char *const rules[] = {
-    "+info", "+role",           /* Is it a server of its own, and since when? Without them no vote, or trust_unknown. */
+    "+info",                    /* Is it a server of its own, and since when? Without them no vote, or trust_unknown. */
     "+set",                     /* Acquire. */
     "+pttl",                    /* When will the holder run out? The extend script needs it, too. */
-    "+evalsha", "+eval",        /* Release and extend; EVAL when somebody has flushed the scripts. */
+    "+eval",                    /* Release and extend. Without it no vote. */
     "+get", "+del", "+pexpire", /* Commands of the scripts. */
     "+getrange",                /* Status alone. */
     "+select",                  /* Database other than 0 alone. */
@@ -738,7 +738,7 @@ static const char *least_address(unsigned database)
     return address;
 }
 
-TEST(eleven_ACL_rules_are_enough_for_everything)
+TEST(nine_ACL_rules_are_enough_for_everything)
 {
     struct redlock_lock lock;
     struct redlock_sight sight;
@@ -794,8 +794,8 @@ TEST(each_of_the_ACL_rules_is_needed)
         const char *missing;
         int comes;
     } cases[] = {
-        { NULL, ALL_DONE }, { "+info", NOT_WON }, { "+role", NOT_WON }, { "+set", NOT_WON }, { "+select", NOT_WON },
-        { "+pttl", NOT_TOLD }, { "+evalsha", NOT_EXTENDED }, { "+eval", NOT_EXTENDED }, { "+get", NOT_EXTENDED },
+        { NULL, ALL_DONE }, { "+info", NOT_WON }, { "+set", NOT_WON }, { "+select", NOT_WON },
+        { "+pttl", NOT_TOLD }, { "+eval", NOT_WON }, { "+get", NOT_EXTENDED },
         { "+pexpire", NOT_EXTENDED }, { "+getrange", NOT_SEEN }, { "+del", NOT_RELEASED },
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -823,10 +823,9 @@ static void check_needs_trust(const char *missing)
     redlock_close(&alice, CLOSE_MS);
 }
 
-TEST(a_node_that_refuses_INFO_or_ROLE_votes_only_when_trusted)
+TEST(a_node_that_refuses_INFO_votes_only_when_trusted)
 {
     check_needs_trust("+info");
-    check_needs_trust("+role");
 }
 
 TEST(a_key_outside_the_users_pattern_is_no_grant)

@@ -38,7 +38,6 @@ void prove_answer(void)
     //@ split size;
     struct wire_reply reply = any_reply(size);
     wire_read(&asked, &reply);
-    wire_read_role(&reply, &identity);
 }
 
 void prove_refusal(void)

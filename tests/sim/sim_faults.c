@@ -61,7 +61,7 @@ static void begin_trouble(struct sim_world *world, const struct sim_fault *fault
     case 15: node->role = MODEL_REPLICA; break;
     case 7:  node->mode = "cluster"; break;
     case 8:  node->noperm = "INFO"; break;
-    case 9:  node->noperm = "ROLE"; break;
+    case 9:  node->noperm = "EVAL"; break;
     case 10: node->noperm = "PUBLISH"; break;
     case 11: node->noperm = "SUBSCRIBE"; break;
     case 12: node->noperm = "ZADD ZPOPMIN ZREM"; break;
@@ -73,7 +73,7 @@ static void begin_trouble(struct sim_world *world, const struct sim_fault *fault
 
 bool sim_is_unfit(const struct model_node *node)
 {
-    const bool is_secret = node->noperm && (strcmp(node->noperm, "INFO") == 0 || strcmp(node->noperm, "ROLE") == 0);
+    const bool is_secret = node->noperm && (strcmp(node->noperm, "INFO") == 0 || strcmp(node->noperm, "EVAL") == 0);
     return node->role != MODEL_MASTER || is_secret || strcmp(node->mode, "standalone") != 0;
 }
 

@@ -212,7 +212,7 @@ void sim_saw_command(void *context, const struct cluster_connection *connection,
         saw_script(world, connection, call), saw_release(world, connection, call);
     else if (strcmp(call->name, "EXTEND") == 0)
         saw_script(world, connection, call), saw_extend(world, connection, call);
-    else if (strcmp(call->name, "INFO") == 0 || strcmp(call->name, "ROLE") == 0)
+    else if (strcmp(call->name, "INFO") == 0)
         sim_rules_saw_handshake(world, connection, call);
     else if (strcmp(call->name, "EVALSHA") == 0)
         sim_count(world, SIM_PATH_NOSCRIPT), world->unknown_script[connection->client][connection->node]++;

@@ -200,7 +200,7 @@ TEST(what_a_lock_may_not_do_is_noticed)
     expect_breach("SET a x PX 100 NX");
     expect_breach("SET a x XX PX 100");
     expect_breach("FLUSHALL");
-    expect_breach("EVAL return 1 a");
+    expect_breach("EVAL redis 1 a");
 }
 
 TEST(bytes_that_are_no_command_are_noticed)

@@ -70,7 +70,7 @@ static void begin(void)
         char text[256];
         redlock_connected(&engine, k, now_us);
         sent_to(k);
-        snprintf(text, sizeof text, "+OK\r\n$71\r\nrun_id:%040u\nredis_mode:standalone\r\n\r\n*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"
+        snprintf(text, sizeof text, "+OK\r\n$83\r\nrun_id:%040u\nredis_mode:standalone\nrole:master\r\n\r\n$-1\r\n"
                  "-NOPERM no\r\n-NOPERM no\r\n", k + 1);
         say(k, text);
         CHECK(redlock_node_votes(&engine, k, now_us));

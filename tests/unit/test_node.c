@@ -60,8 +60,9 @@ static void check_words(enum redlock_trouble trouble, const char *expected)
 
 static void introduce_itself(uint64_t now_us)
 {
-    hear("+OK\r\n$78\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\nredis_mode:standalone\r\nx:yz\r\n\r\n", now_us);
-    hear("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n$40\r\n" WIRE_RELEASE_ONE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_ONE_SHA1 "\r\n", now_us);
+    hear("+OK\r\n$91\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\nredis_mode:standalone\r\nrole:master\r\n"
+         "x:yz\r\n\r\n", now_us);
+    hear("$-1\r\n$40\r\n" WIRE_RELEASE_ONE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_ONE_SHA1 "\r\n", now_us);
 }
 
 static void become_ready(void)
@@ -143,16 +144,17 @@ TEST(s12_a_server_that_names_no_mode_has_no_vote)
 {
     finish_handshake(NULL);
     hear("+OK\r\n$49\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\n\r\n", 2);
-    hear("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n$40\r\n" WIRE_RELEASE_ONE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_ONE_SHA1 "\r\n", 2);
+    hear("$-1\r\n$40\r\n" WIRE_RELEASE_ONE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_ONE_SHA1 "\r\n", 2);
     CHECK(!redlock_node_votes(&r, 0, 2));
-    check_words(REDLOCK_TROUBLE_NO_IDENTITY, "INFO server names no run_id, or no mode");
+    check_words(REDLOCK_TROUBLE_NO_IDENTITY, "INFO names no run_id, no mode, or no role");
 }
 
 TEST(s16_a_server_that_loads_another_script_than_was_sent_has_no_vote)
 {
     finish_handshake(NULL);
-    hear("+OK\r\n$78\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\nredis_mode:standalone\r\nx:yz\r\n\r\n", 2);
-    hear("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n$40\r\n" WIRE_EXTEND_ONE_SHA1 "\r\n", 2);
+    hear("+OK\r\n$91\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\nredis_mode:standalone\r\nrole:master\r\n"
+         "x:yz\r\n\r\n", 2);
+    hear("$-1\r\n$40\r\n" WIRE_EXTEND_ONE_SHA1 "\r\n", 2);
     CHECK_INT(redlock_node_trouble(&r, 0, 2), REDLOCK_TROUBLE_PROTOCOL);
 }
 

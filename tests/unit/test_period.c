@@ -415,7 +415,7 @@ TEST(without_a_guard_nobody_is_forgetful)
 TEST(a_node_that_is_trusted_unknown_takes_part)
 {
     CLUSTER_COLD(N, 1, config.trust_unknown = true);
-    for (unsigned k = 0; k < N; k++) NODE(k)->noperm = "INFO ROLE";
+    for (unsigned k = 0; k < N; k++) NODE(k)->noperm = "INFO";
     RUN_MS(STORY_SETTLE_MS);
     ACQUIRE(0, "door", TTL_MS);
     EXPECT_MARK_NOW(0, HOUR_MS, REDLOCK_OK);

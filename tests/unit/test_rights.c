@@ -115,7 +115,7 @@ TEST(no_advice_names_an_option_that_changes_nothing_or_a_right_that_is_needed_wi
 {
     struct settings settings = { .name_count = 1, ALL };
 
-    expect_advice(&settings, "; without +info +role: --trust-unknown; without ~RESOURCE#ticket +time: --no-ticket; without ", NULL);
+    expect_advice(&settings, "; without +info: --trust-unknown; without ~RESOURCE#ticket +time: --no-ticket; without ", NULL);
     settings.options.engine.trust_unknown = true;
     expect_advice(&settings, "; without ~RESOURCE#ticket +time: --no-ticket", "trust-unknown");
     settings.ticket = false;

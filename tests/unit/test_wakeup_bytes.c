@@ -6,8 +6,8 @@
 enum { NODE, SUBSCRIPTION, SESSIONS, OUTPUT_MAX = 8192 };
 enum { RARELY_MS = 60000 };     /* A pause between attempts that is longer than the stories in which it is set. */
 
-static const char handshake[] = "+OK\r\n$71\r\nrun_id:0123456789012345678901234567890123456789\nredis_mode:standalone"
-                               "\r\n\r\n*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"
+static const char handshake[] = "+OK\r\n$83\r\nrun_id:0123456789012345678901234567890123456789\nredis_mode:standalone"
+                               "\nrole:master\r\n\r\n$-1\r\n"
                                "$40\r\n" WIRE_RELEASE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_SHA1 "\r\n";
 static const char subscribed[] = "+OK\r\n*3\r\n$9\r\nsubscribe\r\n$24\r\nredlock:0101010101010101\r\n:1\r\n";
 

@@ -110,7 +110,7 @@ TEST(the_handshake_is_written_as_documented)
     check_handshake(REDLOCK_COMMAND_SELECT, (struct redlock_login){ .database = 15 }, "*2\r\n$6\r\nSELECT\r\n$2\r\n15\r\n");
     check_handshake(REDLOCK_COMMAND_SETNAME, none, "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$7\r\nredlock\r\n");
     check_handshake(REDLOCK_COMMAND_INFO, none, "*1\r\n$4\r\nINFO\r\n");
-    check_handshake(REDLOCK_COMMAND_ROLE, none, "*1\r\n$4\r\nROLE\r\n");
+    check_handshake(REDLOCK_COMMAND_EVAL, none, "*3\r\n$4\r\nEVAL\r\n$6\r\nreturn\r\n$1\r\n0\r\n");
     check_handshake(REDLOCK_COMMAND_LOAD_RELEASE, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$717\r\n" WIRE_RELEASE_SCRIPT "\r\n");
     check_handshake(REDLOCK_COMMAND_LOAD_EXTEND, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$206\r\n" WIRE_EXTEND_SCRIPT "\r\n");
 }
@@ -222,7 +222,7 @@ TEST(nothing_is_said_about_a_login_or_a_database_that_is_not_there)
     CHECK(!handshake_leaves_out(REDLOCK_COMMAND_AUTH, &login, all, false) &&
           !handshake_leaves_out(REDLOCK_COMMAND_SELECT, &login, all, false));
     CHECK(!handshake_leaves_out(REDLOCK_COMMAND_INFO, &none, all, false) &&
-          !handshake_leaves_out(REDLOCK_COMMAND_ROLE, &none, all, false));
+          !handshake_leaves_out(REDLOCK_COMMAND_EVAL, &none, all, false));
 }
 
 /* S24, S25: the poll says turn, round, whether the place is renewed, and the entry, in one word; a release names the entry. */
@@ -416,10 +416,9 @@ static const struct {
     { REDLOCK_COMMAND_SETNAME, TEXT(RESP_SIMPLE, "OK"), REDLOCK_ANSWER_GRANTED },
     { REDLOCK_COMMAND_INFO, TEXT(RESP_BULK, ""), REDLOCK_ANSWER_GRANTED },
     { REDLOCK_COMMAND_INFO, TEXT(RESP_SIMPLE, "OK"), REDLOCK_ANSWER_WRONG },
-    { REDLOCK_COMMAND_ROLE, { .type = RESP_ARRAY, .integer = 3, .text = "master", .text_size = 6 }, REDLOCK_ANSWER_GRANTED },
-    { REDLOCK_COMMAND_ROLE, { .type = RESP_ARRAY, .integer = 1, .text = "master", .text_size = 6 }, REDLOCK_ANSWER_WRONG },
-    { REDLOCK_COMMAND_ROLE, { .type = RESP_ARRAY, .integer = 3, .text = "", .text_size = 0 }, REDLOCK_ANSWER_WRONG },
-    { REDLOCK_COMMAND_ROLE, TEXT(RESP_BULK, "master"), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_EVAL, BARE(RESP_NULL_BULK), REDLOCK_ANSWER_GRANTED },
+    { REDLOCK_COMMAND_EVAL, TEXT(RESP_ERROR, "ERR unknown command"), REDLOCK_ANSWER_ERROR },
+    { REDLOCK_COMMAND_EVAL, TEXT(RESP_SIMPLE, "OK"), REDLOCK_ANSWER_WRONG },
     { REDLOCK_COMMAND_LOAD_RELEASE, TEXT(RESP_BULK, WIRE_RELEASE_SHA1), REDLOCK_ANSWER_GRANTED },
     { REDLOCK_COMMAND_LOAD_EXTEND, TEXT(RESP_BULK, WIRE_EXTEND_SHA1), REDLOCK_ANSWER_GRANTED },
     { REDLOCK_COMMAND_LOAD_EXTEND, TEXT(RESP_SIMPLE, WIRE_EXTEND_SHA1), REDLOCK_ANSWER_WRONG },
@@ -474,7 +473,7 @@ static enum redlock_answer read_loaded(const struct redlock_scripts *scripts, en
 
 TEST(what_was_loaded_must_be_the_script_that_was_sent)
 {
-    const struct wire_reply refused = TEXT(RESP_ERROR, "NOPERM this user"), failed = TEXT(RESP_ERROR, "ERR it is ill");
+    const struct wire_reply refused = TEXT(RESP_ERROR, "ERR unknown command"), failed = TEXT(RESP_ERROR, "LOADING its data");
     const struct redlock_scripts *one = plain_scripts_for_one_loaded(), *all = plain_scripts_for_all();
     const struct wire_reply release = TEXT(RESP_BULK, WIRE_RELEASE_SHA1), extend_one = TEXT(RESP_BULK, WIRE_EXTEND_ONE_SHA1);
 
@@ -771,8 +770,8 @@ TEST(an_error_reply_is_classed_by_what_the_engine_does_about_it)
 {
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         enum redlock_trouble class_of_error = wire_class(errors[i].text, strlen(errors[i].text)), trouble = errors[i].trouble;
-        bool is_known = trouble == REDLOCK_TROUBLE_NOPERM || trouble == REDLOCK_TROUBLE_NOSCRIPT ||
-                        trouble == REDLOCK_TROUBLE_WRONGTYPE || trouble == REDLOCK_TROUBLE_AHEAD;
+        bool is_known = trouble == REDLOCK_TROUBLE_NOSCRIPT || trouble == REDLOCK_TROUBLE_WRONGTYPE ||
+                        trouble == REDLOCK_TROUBLE_AHEAD;
         TAP_CONTEXT("%s", errors[i].text);
         CHECK_INT(wire_ends_session(class_of_error), errors[i].ends_session);
         if (!errors[i].ends_session) CHECK_INT(class_of_error, is_known ? trouble : REDLOCK_TROUBLE_OTHER_ERROR);
@@ -816,9 +815,6 @@ TEST(s30_a_history_that_was_taken_over_is_told_from_none_and_from_the_next)
 
 TEST(s12_what_a_server_is_comes_from_its_run_id_its_mode_and_its_role)
 {
-    struct wire_reply master = TEXT(RESP_ARRAY, "master"), slave = TEXT(RESP_ARRAY, "slave");
-    struct redlock_identity identity = { 0 };
-
     CHECK(info("run_id:" TOKEN_TEXT).has_run_id);
     CHECK_MEM(info("run_id:" TOKEN_TEXT).run_id, 20, token, 20);
     CHECK(!info("run_id:0123").has_run_id);
@@ -829,26 +825,30 @@ TEST(s12_what_a_server_is_comes_from_its_run_id_its_mode_and_its_role)
     CHECK_INT(info("redis_mode:something new").trouble, REDLOCK_TROUBLE_CLUSTER);
     CHECK_INT(info("redis_mode:standalonE").trouble, REDLOCK_TROUBLE_CLUSTER);      /* It is as long as a known one. */
     CHECK_INT(info("redis_mode:sentineL").trouble, REDLOCK_TROUBLE_CLUSTER);
-    wire_read_role(&slave, &identity);
-    CHECK(!identity.is_master && identity.trouble == REDLOCK_TROUBLE_REPLICA);
-    identity = (struct redlock_identity){ 0 };
-    wire_read_role(&master, &identity);
-    CHECK(identity.is_master && identity.trouble == REDLOCK_TROUBLE_NONE);
+    CHECK(info("role:master").has_role && !info("role:master").trouble);
+    CHECK_INT(info("role:slave").trouble, REDLOCK_TROUBLE_REPLICA);
+    CHECK_INT(info("role:active-replica").trouble, REDLOCK_TROUBLE_REPLICA);    /* KeyDB */
+    CHECK(!info("connected_slaves:0").has_role);
 }
 
 TEST(s12_a_role_is_a_whole_word)
 {
-    const struct wire_reply longer = { .type = RESP_ARRAY, .integer = 3, .text = "masterful", .text_size = 9 };
-    const struct wire_reply cut = { .type = RESP_ARRAY, .integer = 3, .text = "master", .text_size = 6, .text_cut = true };
-    const struct wire_reply empty = { .type = RESP_ARRAY, .integer = 3, .text = "" };
+    CHECK_INT(info("role:masterful").trouble, REDLOCK_TROUBLE_REPLICA);
+    CHECK_INT(info("role:maste").trouble, REDLOCK_TROUBLE_REPLICA);
+    CHECK_INT(info("role: master").trouble, REDLOCK_TROUBLE_REPLICA);
+}
+
+TEST(s12_a_role_and_a_mode_do_not_excuse_each_other)
+{
     struct redlock_identity identity = { 0 };
 
-    wire_read_role(&empty, &identity);
-    CHECK(!identity.is_master);
-    wire_read_role(&longer, &identity);
-    CHECK(!identity.is_master && identity.trouble == REDLOCK_TROUBLE_REPLICA);
-    wire_read_role(&cut, &identity);
-    CHECK(!identity.is_master);
+    wire_read_info("redis_mode:cluster", 18, &identity);
+    wire_read_info("role:master", 11, &identity);
+    CHECK_INT(identity.trouble, REDLOCK_TROUBLE_CLUSTER);
+    identity = (struct redlock_identity){ 0 };
+    wire_read_info("role:slave", 10, &identity);
+    wire_read_info("redis_mode:standalone", 21, &identity);
+    CHECK_INT(identity.trouble, REDLOCK_TROUBLE_REPLICA);
 }
 
 TEST(s12_a_mode_is_a_whole_word)

@@ -110,6 +110,12 @@ static void do_select(const struct scene *scene)
     }
 }
 
+/* EVAL return 0 */
+static void do_nothing(const struct scene *scene)
+{
+    model_answer(scene, scene->node->condition == MODEL_MASTER_DOWN ? model_master_down : "$-1\r\n");
+}
+
 static void do_setname(const struct scene *scene)
 {
     model_answer(scene, "+OK\r\n");
@@ -136,6 +142,8 @@ static void offset_text(const struct model_node *node, char *text, size_t size)
 static void do_info(const struct scene *scene)
 {
     const struct model_node *node = scene->node;
+    static const char *const roles[] = { [MODEL_MASTER] = "# Replication\r\nrole:master\r\n",
+                                         [MODEL_REPLICA] = "# Replication\r\nrole:slave\r\n", [MODEL_SENTINEL] = "" };
     char text[MODEL_TEXT_MAX], uptime[64], offset[24];
     uptime_line(scene, uptime, sizeof uptime);
     offset_text(node, offset, sizeof offset);
@@ -148,29 +156,10 @@ static void do_info(const struct scene *scene)
              "executable:/usr/local/%0350d/redis-server\r\nconfig_file:/etc/redis/%0300d/redis.conf\r\n"
              "io_threads_active:0\r\nlistener0:name=tcp,bind=*,bind=-::*,port=6379\r\n"
              "listener1:name=unix,bind=/run/redis/%0200d.sock\r\n\r\n"
-             "# Replication\r\nrole:master\r\nconnected_slaves:%u\r\nsecond_repl_offset:%s\r\nrepl_backlog_active:0\r\n",
-             node->mode, node->run_id, (unsigned long long)scene->now_us, uptime, 0, 0, 0, 0,
-             node->replica_count, offset);
+             "%sconnected_slaves:%u\r\nsecond_repl_offset:%s\r\nrepl_backlog_active:0\r\n",
+             node->role == MODEL_SENTINEL ? "sentinel" : node->mode, node->run_id, (unsigned long long)scene->now_us, uptime,
+             0, 0, 0, 0, node->hides_role ? "" : roles[node->role], node->replica_count, offset);
     model_answer_bulk(scene, slice_of(text));
-}
-
-static void do_role(const struct scene *scene)
-{
-    char head[64];
-    switch (scene->node->role) {
-    case MODEL_MASTER:
-        snprintf(head, sizeof head, "*3\r\n$6\r\nmaster\r\n:5\r\n*%u\r\n", scene->node->replica_count);
-        model_answer(scene, head);
-        for (unsigned i = 0; i < scene->node->replica_count; i++)
-            model_answer(scene, "*3\r\n$9\r\n127.0.0.1\r\n$4\r\n6380\r\n$1\r\n5\r\n");
-        break;
-    case MODEL_REPLICA:
-        model_answer(scene, "*5\r\n$5\r\nslave\r\n$9\r\n127.0.0.1\r\n:6380\r\n$9\r\nconnected\r\n:5\r\n");
-        break;
-    case MODEL_SENTINEL:
-        model_answer(scene, "*2\r\n$8\r\nsentinel\r\n*1\r\n$8\r\nmymaster\r\n");
-        break;
-    }
 }
 
 /* SET REDLOCK_CANARY value NX, of a durable node. */
@@ -298,7 +287,6 @@ static const struct handler {
     { "SELECT",         2, EVEN_LOADING | EVEN_STALE,                               do_select },
     { "CLIENT|SETNAME", 3, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 do_setname },
     { "INFO",          -1, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 do_info },
-    { "ROLE",           1, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 do_role },
     { "SCRIPT|LOAD",    3, EVEN_STALE,                                              model_do_load },
     { "SUBSCRIBE",     -2, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 model_do_subscribe },
     { "UNSUBSCRIBE",   -1, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 model_do_unsubscribe },
@@ -307,6 +295,7 @@ static const struct handler {
     { "GETRANGE",       4, ON_KEYS,                                                 do_getrange },
     { "STRLEN",         2, ON_KEYS,                                                 do_strlen },
     { "PTTL",           2, ON_KEYS,                                                 do_pttl },
+    { "EVAL|return",    3, EVEN_STALE,                                              do_nothing },
     { "EVAL",          -3, ON_KEYS | EVEN_STALE,                                    model_do_eval },
     { "EVALSHA",       -3, ON_KEYS | EVEN_STALE,                                    model_do_evalsha },
     { "DEL",           -2, ON_KEYS,                                                 do_unfit },
@@ -371,6 +360,7 @@ static void execute_known(const struct scene *scene, const struct handler *handl
     const char *refusal = why_refused(node, handler);
     char text[160], lower[16] = "", first[16];
     for (size_t i = 0; handler->name[i] != '\0'; i++) lower[i] = (char)(handler->name[i] | 0x20);
+    if (handler->run == do_nothing) lower[sizeof "eval" - 1] = '\0';
     slice_text(scene->command->arguments[0], first, sizeof first);
     if (!has_arity(scene->command, handler->arity)) {
         snprintf(text, sizeof text, "-ERR wrong number of arguments for '%s' command\r\n", lower);

@@ -116,7 +116,8 @@ struct model_node {
     char run_id[MODEL_RUN_ID_TEXT + 1];
     const char *mode;           /* redis_mode: standalone, cluster, sentinel */
     enum model_role role;
-    unsigned replica_count;     /* Replicas of a master, which lengthen ROLE. */
+    unsigned replica_count;     /* Replicas of a master. */
+    bool hides_role;            /* INFO tells no role. */
     uint64_t second_offset;     /* Offset in the history that it took over when it was promoted; 0: none. */
     const char *user;           /* NULL: default. */
     const char *password;       /* NULL: none needed. */
@@ -126,7 +127,7 @@ struct model_node {
 
     /* Its present fault. */
     enum model_condition condition;
-    const char *noperm;         /* Commands that the ACL refuses, in upper case, such as "INFO ROLE". NULL: none. */
+    const char *noperm;         /* Commands that the ACL refuses, in upper case, such as "INFO EVAL". NULL: none. */
     const char *banner;         /* Sent to a new connection before any request, which is then closed. NULL: none. */
     bool hung;                  /* Takes bytes and executes nothing, as after SIGSTOP. */
     struct model_answer answers[MODEL_ANSWERS_MAX];

@@ -335,7 +335,8 @@ void do_permit_wait(struct run *run)
     if (!slice_number(run->arguments[1], &arrived_at) || !slice_number(run->arguments[2], &life_ms) ||
         run->arguments[0].size > MODEL_ENTRY_MAX)
         model_breach(run->scene->node, "a wait script with arguments out of range");
-    const bool done = permit_wait_looks(run, count, &free_in_ms) && call_line_up(run, permit_wait_raises_flag(), waiters, (uint64_t)arrived_at, run->arguments[0], life_ms);
+    const bool done = permit_wait_looks(run, count, &free_in_ms) &&
+                      call_line_up(run, permit_wait_raises_flag(), waiters, (uint64_t)arrived_at, run->arguments[0], life_ms);
     slice_free(waiters);
     run->scene->call->did = done;
     if (done) model_answer_number(run->scene, free_in_ms);

@@ -418,8 +418,9 @@ static bool shared_lines_up(struct run *run, unsigned i, const struct beside *be
     snprintf((char *)own.member, sizeof own.member, "%.*s%s", (int)run->arguments[0].size, (const char *)run->arguments[0].data,
              is_reader ? "s" : "");
     own.size = strlen((char *)own.member);
+    const bool raises_flag = script_says(WIRE_WAIT_SCRIPT, "c('set',t..'#waiters'");
     if (!call_pttl(run, run->keys[i], left_ms) ||
-        !call_line_up(run, script_says(WIRE_WAIT_SCRIPT, "c('set',t..'#waiters'"), beside->waiters, own.score, member_of(&own), life_ms))
+        !call_line_up(run, raises_flag, beside->waiters, own.score, member_of(&own), life_ms))
         return false;
     if (!call_get(run, beside->writer, &writer)) writer.data = NULL;
     if (!call_get(run, run->keys[i], &value)) value.data = NULL;    /* Uses redis.pcall(). */

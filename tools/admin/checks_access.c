@@ -180,12 +180,17 @@ static bool is_canary_refused(const struct judging *j)
     return is_wanted && is_name_refused(j, FOR_MEMORY, false);
 }
 
-/* Judges the rights for wake-ups, if all others are there. */
-static void judge_wake_ups(struct judging *j)
+/* Judges the rights for speed and for wake-ups, if all others are there. */
+static void judge_comforts(struct judging *j)
 {
     char list[LIST_MAX], fix[JUDGE_TEXT_MAX];
 
-    if (list_refused(j, FOR_WAKE_UPS, list) > 0) {
+    if (list_refused(j, FOR_SPEED, list) > 0) {
+        found(j, SEVERITY_WARNING, "ACL SETUSER <user> +evalsha",
+              "the user lacks +evalsha: scripts go out in full, at the second try");
+    } else if (list_absent(j, FOR_SPEED, list) > 0) {
+        found(j, SEVERITY_WARNING, GIVE_BACK, "the server has no evalsha: scripts go out in full, at the second try");
+    } else if (list_refused(j, FOR_WAKE_UPS, list) > 0) {
         (void)print_text(fix, sizeof fix, "ACL SETUSER <user>%s", list);
         found(j, SEVERITY_WARNING, fix, "the user lacks%s: clients that wait are woken late", list);
     } else if (list_absent(j, FOR_WAKE_UPS, list) > 0) {
@@ -224,7 +229,7 @@ static void judge_permissions(struct judging *j)
     } else if (is_name_refused(j, FOR_LOCKS, false) && node->trial != REDLOCK_VOTE_GRANTED) {
         unknown(j, NULL, "the user may use other keys than this one: say by --prefix how the names of its locks begin");
     } else {
-        judge_wake_ups(j);
+        judge_comforts(j);
     }
 }
 
@@ -246,12 +251,13 @@ static void judge_trial(struct judging *j)
 void judge_access(struct judging *j)
 {
     const struct survey_node *node = j->node;
-    bool hides_info = node->answers[QUESTION_INFO_SERVER] == ANSWER_REFUSED;
-    bool hides_role = node->answers[QUESTION_ROLE] == ANSWER_REFUSED;
+    enum survey_answer info = j->limits->trusts_unknown ? ANSWER_GIVEN : node->answers[QUESTION_INFO_SERVER];
 
-    if ((hides_info || hides_role) && !j->limits->trusts_unknown)
-        found(j, SEVERITY_UNSAFE, "ACL SETUSER <user> +info +role; or --trust-unknown for all clients",
-              "the user may not ask for %s: the node has no vote", hides_info ? "INFO" : "ROLE");
+    if (info == ANSWER_ERROR)
+        found(j, SEVERITY_UNSAFE, GIVE_BACK "; or --trust-unknown for all clients", "the server has no info: the node has no vote");
+    else if (info == ANSWER_REFUSED)
+        found(j, SEVERITY_UNSAFE, "ACL SETUSER <user> +info; or --trust-unknown for all clients",
+              "the user may not ask for INFO: the node has no vote");
     else if (node->trial == REDLOCK_VOTE_REFUSED || node->trial == REDLOCK_VOTE_UNKNOWN)
         found(j, SEVERITY_UNSAFE, "see what it says; redlock(7) has the ACL", "a lock was tried in vain: %s", node->trial_text);
     else if (node->trial == REDLOCK_VOTE_NOT_ASKED)

@@ -40,10 +40,9 @@ void judge_version(struct judging *j)
 void judge_role(struct judging *j)
 {
     const struct survey_node *node = j->node;
-    enum fact fact = node->has[FACT_ROLE_IN_INFO] && !node->has[FACT_ROLE] ? FACT_ROLE_IN_INFO : FACT_ROLE;
     bool is_replica = node->trouble == REDLOCK_TROUBLE_REPLICA || node->trouble == REDLOCK_TROUBLE_READONLY;
     uint64_t replicas, offset;
-    const char *role = is_replica ? "slave" : text_of(j, fact);
+    const char *role = is_replica ? "slave" : text_of(j, FACT_ROLE);
 
     if (!role) return;
     if (strcmp(role, "master") != 0)

@@ -24,7 +24,6 @@ const struct survey_need survey_needs[] = {
     { "+evalsha", { "EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "0" } },
     { "+time", { "TIME" } },
     { "+info", { "INFO" } },
-    { "+role", { "ROLE" } },
     { "+get", { "GET", REDLOCK_CANARY } },
     { "+set", { "SET", REDLOCK_CANARY, "x", "NX" } },
     { "+zadd", { "ZADD", SURVEY_KEY, "1", "x" } },
@@ -55,6 +54,7 @@ enum survey_purpose survey_purpose(const struct survey_need *need, unsigned part
     const unsigned wake_ups = RIGHTS_PART('w') | RIGHTS_PART('z'), of = rights_of(need->rule) & parts;
 
     if (need->words[1] && strcmp(need->words[1], REDLOCK_CANARY) == 0) return FOR_MEMORY;
+    if (strcmp(need->rule, "+evalsha") == 0) return FOR_SPEED;
     if (of & ~(wake_ups | RIGHTS_PART('v'))) return FOR_LOCKS;
     if (of & RIGHTS_PART('v')) return FOR_A_VOTE;
     return of ? FOR_WAKE_UPS : FOR_NOTHING;
@@ -301,7 +301,7 @@ static void read_refusal(struct survey_node *node, enum question question, const
 }
 
 static const enum fact single_facts[QUESTION_COUNT] = {
-    [QUESTION_ROLE] = FACT_ROLE, [QUESTION_SCRIPT] = FACT_SCRIPT_SHA, [QUESTION_WHOAMI] = FACT_USER, [QUESTION_CANARY] = FACT_CANARY
+    [QUESTION_SCRIPT] = FACT_SCRIPT_SHA, [QUESTION_WHOAMI] = FACT_USER, [QUESTION_CANARY] = FACT_CANARY
 };
 
 void survey_read(struct survey_node *node, enum question question, struct redlock_question *reply)

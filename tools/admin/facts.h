@@ -1,4 +1,4 @@
-/* The questions to a node, and the reading of its answers: INFO, CONFIG GET, ROLE, SLOWLOG GET. Asks
+/* The questions to a node, and the reading of its answers: INFO, CONFIG GET, SLOWLOG GET. Asks
  * nothing itself, and judges nothing. */
 #ifndef FACTS_H
 #define FACTS_H
@@ -19,7 +19,6 @@
     X(INFO_REPLICATION, "+info", "INFO", "replication")                                              \
     X(INFO_CLIENTS, "+info", "INFO", "clients")                                                      \
     X(INFO_COMMANDS, "+info", "INFO", "commandstats")                                                \
-    X(ROLE, "+role", "ROLE")                                                                         \
     X(APPENDFSYNC, "+config|get", "CONFIG", "GET", "appendfsync")                                    \
     X(FSYNC_ON_REWRITE, "+config|get", "CONFIG", "GET", "no-appendfsync-on-rewrite")                 \
     X(SAVE, "+config|get", "CONFIG", "GET", "save")                                                  \
@@ -52,12 +51,11 @@
     X(POLICY, INFO_MEMORY, "maxmemory_policy")                                                       \
     X(EVICTED, INFO_STATS, "evicted_keys")                                                           \
     X(REJECTED, INFO_STATS, "rejected_connections")                                                  \
-    X(ROLE_IN_INFO, INFO_REPLICATION, "role")                                                        \
+    X(ROLE, INFO_REPLICATION, "role")           /* "master", "slave" */                              \
     X(REPLICAS, INFO_REPLICATION, "connected_slaves")                                                \
     X(SECOND_OFFSET, INFO_REPLICATION, "second_repl_offset")                                         \
     X(CLIENTS, INFO_CLIENTS, "connected_clients")                                                    \
     X(MAX_CLIENTS, INFO_CLIENTS, "maxclients")                                                       \
-    X(ROLE, ROLE, "")                           /* "master", "slave", "sentinel" */                  \
     X(APPENDFSYNC, APPENDFSYNC, "appendfsync")                                                       \
     X(FSYNC_ON_REWRITE, FSYNC_ON_REWRITE, "no-appendfsync-on-rewrite")                               \
     X(SAVE, SAVE, "save")                                                                            \
@@ -131,6 +129,7 @@ enum survey_purpose {
     FOR_LOCKS,          /* or without it there is no lock; */
     FOR_A_VOTE,         /* or none without --trust-unknown; */
     FOR_MEMORY,         /* or a durable node is taken for any other; */
+    FOR_SPEED,          /* or scripts go out in full, at the second try; */
     FOR_WAKE_UPS        /* or clients that wait are woken late. */
 };
 

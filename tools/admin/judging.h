@@ -45,7 +45,7 @@ struct judge_limits {
     uint16_t durable;               /* Nodes that are declared to forget nothing over a restart, whatever
                                      * the guard, as a set. */
     unsigned parts;                 /* Parts of the kind of lock, see rights.h. */
-    bool trusts_unknown;            /* Nodes that refuse INFO or ROLE have a vote. */
+    bool trusts_unknown;            /* Nodes that refuse INFO have a vote. */
     const struct clock_log *log;    /* Clock readings of an earlier run; NULL: none kept. */
 };
 

@@ -280,13 +280,13 @@ static int ping_in_session(struct pinging *p)
     return p->session->fault ? EXIT_TROUBLE : status == REDLOCK_OK ? EXIT_SUCCESS : EXIT_NO_QUORUM;
 }
 
-/* Nodes that refuse INFO or ROLE answer all the same. */
+/* Nodes that refuse INFO answer all the same. */
 int ping_command(struct session *session, struct settings *settings, uint32_t count, uint32_t interval_ms)
 {
     static struct pinging pinging;      /* Large. */
     int code;
 
-    settings->options.engine.trust_unknown = true;
+    settings->options.engine.trust_unknown = settings->options.engine.asks_only = true;
     pinging.session = session;
     pinging.settings = settings;
     pinging.times = count;

@@ -167,7 +167,7 @@ static const struct option_row option_rows[] = {
     { "drift", OPTION_DRIFT, IN_JUDGING, "RATIO", "judge by this drift of clocks (default: 1%)" },
     { "skew", OPTION_SKEW, IN_JUDGING, "DURATION", "judge by this skew of clocks (default: 10s)" },
     OPTION_ROW_NODE_TIMEOUT(IN_ALL),
-    { "trust-unknown", OPTION_TRUST_UNKNOWN, IN_LOCK, NULL, "servers that refuse INFO or ROLE count" },
+    { "trust-unknown", OPTION_TRUST_UNKNOWN, IN_LOCK, NULL, "servers that refuse INFO count" },
     OPTION_ROWS_OF_LOGIN(IN_ALL),
     OPTION_ROW_JSON(IN_ALL & ~IN_EXPORTER),
     OPTION_ROW_TRACE(IN_ALL),

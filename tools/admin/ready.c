@@ -26,7 +26,7 @@ static void tell_node(struct readiness *r, unsigned k)
     const struct survey_node *node = &r->survey->nodes[k];
     const char *words = survey_barrier(node);
 
-    if (!words && judge_is_nameless(node, r->limits)) words = "it says nothing of itself: +info +role";
+    if (!words && judge_is_nameless(node, r->limits)) words = "it says nothing of itself: +info";
     if (!words) words = strcmp(node->trouble_text, "ok") != 0 ? node->trouble_text : "no answer in time";
     (void)print_text(r->why, READY_WHY_MAX, "node %u (%s) %s: %s", k, node->address,
                      judge_vote_of(node, r->limits) ? "gives no ticket" : "has no vote", words);

@@ -4,7 +4,7 @@
  *     survey_nodes(session, &wishes, &survey);        Asks; it takes some 25 round trips, and 2 s more with wishes.rate.
  *     survey.nodes[k].told[FACT_USED_MEMORY]          "1048576", or "" if it was not told: then survey_asked() says why.
  *
- * It needs no vote of the nodes, and writes nothing. Let the engine trust nodes that refuse INFO or ROLE (config.trust_unknown), or
+ * It needs no vote of the nodes, and writes nothing. Let the engine trust nodes that refuse INFO (config.trust_unknown), or
  * those cannot be asked anything. */
 #ifndef SURVEY_H
 #define SURVEY_H

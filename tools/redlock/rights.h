@@ -9,7 +9,7 @@ struct settings;
  * j Redisson's, o once per period, e leadership. "@" stands for RESOURCE. */
 #define RIGHTS                                                                                                    \
     "l~@ n~@:* t~@#ticket w~@#waiters* sw~@#writer s~@#readers f~@#queue f~@#lease f~@#grant o~@#done e~@#leader "  \
-    "j~redisson_lock* wzj&redlock:* j&redisson_lock__channel* v+info v+role l+eval l+evalsha l+script|load "         \
+    "j~redisson_lock* wzj&redlock:* j&redisson_lock__channel* v+info l+eval l+evalsha l+script|load "         \
     "l+client|setname l+pttl l+pexpire l+set k+get l+getrange k+del tysfjo+time wzsf+zadd wzsf+zrem wz+zpopmin "    \
     "wzj+publish wzj+subscribe j+unsubscribe sfj+zscore sf+zrevrange s+zremrangebyscore s+zcard s+pexpireat "       \
     "f+zrange f+zrank f+zrangebyscore j+hset j+hdel j+hexists j+type j+lrange "
