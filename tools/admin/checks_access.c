@@ -90,10 +90,12 @@ void judge_idle(struct judging *j)
 void judge_scripts(struct judging *j)
 {
     static const char sha[] = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";      /* The script is "return 1". */
+    enum survey_answer answer = survey_asked(j->node, FACT_SCRIPT_SHA);
     const char *told;
 
-    if (survey_asked(j->node, FACT_SCRIPT_SHA) == ANSWER_REFUSED) {
-        found(j, SEVERITY_WARNING, "ACL SETUSER <user> +script|load", "SCRIPT LOAD is refused: scripts go out in full each time");
+    if (answer == ANSWER_REFUSED || answer == ANSWER_ERROR) {
+        found(j, SEVERITY_WARNING, answer == ANSWER_REFUSED ? "ACL SETUSER <user> +script|load" : GIVE_BACK,
+              "SCRIPT LOAD is refused: scripts go out in full each time");
         return;
     }
     told = text_of(j, FACT_SCRIPT_SHA);
