@@ -445,7 +445,7 @@ static bool check_identity(struct redlock_node *node)
 /* S11: a server that we have not seen before begins its guard now. At the very first contact there is nothing to compare with, so
  * its uptime is believed, less one second, since it counts whole seconds of a wall clock. S30: the uptime of a server that has
  * taken over the history of another run (see wire.h) is not believed, since it may lack the last writes. */
-static void begin_guard(struct redlock_node *node, uint64_t now_us)
+REDLOCK_OUTLINE static void begin_guard(struct redlock_node *node, uint64_t now_us)
 {
     const struct redlock_identity *identity = &node->identity;
 

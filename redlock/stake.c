@@ -145,19 +145,12 @@ void stake_vote(const struct answer *a)
 }
 
 /* Each server has words of its own for a command that it lacks, or that the user may not use. All name the command. */
-static bool names_evalsha(const char *text, size_t size)
-{
-    for (; size > 0; text++, size--)
-        if (wire_begins(text, size, "evalsha") || wire_begins(text, size, "EVALSHA")) return true;
-    return false;
-}
-
 static enum redlock_trouble class_of(const struct wire_reply *reply)
 {
     enum redlock_trouble class_of_error = wire_class(reply->text, reply->text_size);
+    bool names_it = wire_says(reply, "evalsha") || wire_says(reply, "EVALSHA");
 
-    if (class_of_error != REDLOCK_TROUBLE_OTHER_ERROR || !names_evalsha(reply->text, reply->text_size)) return class_of_error;
-    return REDLOCK_TROUBLE_NOSCRIPT;
+    return class_of_error == REDLOCK_TROUBLE_OTHER_ERROR && names_it ? REDLOCK_TROUBLE_NOSCRIPT : class_of_error;
 }
 
 /* NOSCRIPT: somebody ran SCRIPT FLUSH, or nobody has used the script there yet. */

@@ -145,6 +145,14 @@ bool wire_text_is(const struct wire_reply *reply, const char *text)
     return length > 0 && length == reply->text_size && !reply->text_cut;
 }
 
+bool wire_says(const struct wire_reply *reply, const char *words)
+{
+    size_t at = 0;
+
+    while (at < reply->text_size && !wire_begins(reply->text + at, reply->text_size - at, words)) at++;
+    return at < reply->text_size;
+}
+
 /* ---- Arguments that several commands have ---- */
 
 void wire_put_grant(struct resp_writer *w, const struct wire_subject *s)

@@ -249,9 +249,11 @@ REDLOCK_PRIVATE size_t wire_value_text(const uint8_t token[REDLOCK_TOKEN_SIZE], 
 REDLOCK_PRIVATE void wire_token_text(const uint8_t token[REDLOCK_TOKEN_SIZE], char text[REDLOCK_TOKEN_TEXT]);
 REDLOCK_PRIVATE bool wire_token_read(const char *text, size_t size, uint8_t token[REDLOCK_TOKEN_SIZE]);
 
-/* The size of expected if text begins with it, else 0. wire_text_is is true if the reply is that text, whole. */
+/* The size of expected if text begins with it, else 0. wire_text_is is true if the reply is that text, whole,
+ * and wire_says if it has these words anywhere. */
 REDLOCK_PRIVATE size_t wire_begins(const char *text, size_t size, const char *expected);
 REDLOCK_PRIVATE bool wire_text_is(const struct wire_reply *reply, const char *text);
+REDLOCK_PRIVATE bool wire_says(const struct wire_reply *reply, const char *words);
 
 /* Reads decimal digits, and nothing else, of a number up to max < 2^60. */
 REDLOCK_PRIVATE bool wire_read_decimal(const char *text, size_t size, uint64_t max, uint64_t *number);

@@ -59,6 +59,13 @@ static bool is_load_left_out(enum redlock_command command, const struct redlock_
     return is_subscription || command == REDLOCK_COMMAND_CANARY;
 }
 
+/* A proxy before a cluster may run scripts, but none without keys: "ERR for redis cluster, eval/evalsha number of keys can't be
+ * negative or zero" (Alibaba's). */
+static bool is_about_keys(const struct redlock_asked *asked, const struct wire_reply *reply)
+{
+    return asked->command == REDLOCK_COMMAND_EVAL && reply->type == RESP_ERROR && wire_says(reply, "number of keys");
+}
+
 /* A script that was not loaded is sent when it is needed. */
 static enum redlock_answer read_load(struct redlock_node *node, const struct redlock_asked *asked,
                                   const struct redlock_scripts *scripts, const struct wire_reply *reply)
@@ -67,6 +74,7 @@ static enum redlock_answer read_load(struct redlock_node *node, const struct red
     enum redlock_answer meaning = wire_read_any(asked, reply);
 
     (void)node;
+    if (is_about_keys(asked, reply)) return REDLOCK_ANSWER_GRANTED;
     if (command != REDLOCK_COMMAND_LOAD_RELEASE && command != REDLOCK_COMMAND_LOAD_EXTEND) return meaning;
     if (meaning == REDLOCK_ANSWER_GRANTED && !wire_text_is(reply, loaded_by(command, scripts)->sha1)) return REDLOCK_ANSWER_WRONG;
     if (meaning == REDLOCK_ANSWER_ERROR && !wire_ends_session(wire_class(reply->text, reply->text_size)))

@@ -1531,6 +1531,14 @@ TEST(s5_a_node_that_runs_no_scripts_has_no_vote)
     CHECK(cluster_key(cluster, 0, "door") == NULL);
 }
 
+TEST(a_proxy_that_runs_no_script_without_keys_has_a_vote)
+{
+    CLUSTER_COLD(1, 1, (void)0);
+    ANSWERS(0, "EVAL", "-ERR for redis cluster, eval/evalsha number of keys can't be negative or zero\r\n");
+    RUN_MS(STORY_SETTLE_MS);
+    CHECK(VOTES(0, 0));
+}
+
 TEST(s5_a_node_without_EVALSHA_gets_the_text_of_each_script)
 {
     CLUSTER_COLD(1, 1, (void)0);
