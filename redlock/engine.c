@@ -126,10 +126,10 @@ static void answer_handshake(struct redlock *r, unsigned k, enum redlock_command
     if (node_read_handshake(node, &r->config, r->scripts, command, reply) && node_handshake_is_over(node)) end_handshake(r, k);
 }
 
-/* The text of the script answers NOSCRIPT, so that is no trouble. */
+/* The text of the script answers NOSCRIPT. It must not hide a trouble that only a person can end. */
 static void note_answer(struct redlock_node *node, const struct answer *a)
 {
-    bool is_news = a->trouble != REDLOCK_TROUBLE_NOSCRIPT || a->form != REDLOCK_FORM_BY_SHA1;
+    bool is_news = a->trouble != REDLOCK_TROUBLE_NOSCRIPT || node->trouble == REDLOCK_TROUBLE_NONE;
 
     if (a->meaning != REDLOCK_ANSWER_ERROR && node->noted == a->command) node->trouble = REDLOCK_TROUBLE_NONE;
     if (a->meaning == REDLOCK_ANSWER_ERROR && is_news)                   node_note(node, a->command, a->trouble, a->reply->text);

@@ -484,6 +484,7 @@ REDLOCK_WRAPS void node_end_handshake(struct redlock_node *node, const struct re
 enum redlock_trouble node_trouble(const struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
 {
     if (node->state == NODE_READY && guard_left_us(node, config, false, now_us) > 0) return REDLOCK_TROUBLE_RESTARTED;
+    if (node->trouble == REDLOCK_TROUBLE_NOSCRIPT) return REDLOCK_TROUBLE_NOSCRIPT;     /* Also where EVALSHA was refused. */
     if (node->trouble >= REDLOCK_TROUBLE_NOAUTH) return wire_trouble(node->error, sizeof node->error);
     return (enum redlock_trouble)node->trouble;
 }

@@ -322,7 +322,7 @@ static void prepare(struct doctor *d, struct settings *settings, const struct do
         d->limits.log = &d->log;
     }
     if (settings->wait_ms > 0) scan_prepare(settings);
-    engine->trust_unknown = engine->asks_only = true;
+    engine->trust_unknown = true;
     if (engine->node_timeout_ms < REDLOCK_TTL_MS_MAX / PATIENCE) engine->node_timeout_ms *= PATIENCE;
     d->settings = settings;
     d->wishes = wishes;

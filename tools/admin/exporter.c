@@ -64,7 +64,7 @@ static void prepare(struct exporter *e, struct settings *settings, const struct 
     judge_limits_init(&e->limits, settings);
     if (!wishes->once) e->limits.log = &e->clocks;
     scan_prepare(settings);
-    engine->trust_unknown = engine->asks_only = true;
+    engine->trust_unknown = true;
     if (engine->node_timeout_ms < REDLOCK_TTL_MS_MAX / PATIENCE) engine->node_timeout_ms *= PATIENCE;
     e->settings = settings;
     e->wishes = wishes;

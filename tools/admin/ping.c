@@ -286,7 +286,7 @@ int ping_command(struct session *session, struct settings *settings, uint32_t co
     static struct pinging pinging;      /* Large. */
     int code;
 
-    settings->options.engine.trust_unknown = settings->options.engine.asks_only = true;
+    settings->options.engine.trust_unknown = true;
     pinging.session = session;
     pinging.settings = settings;
     pinging.times = count;

@@ -23,8 +23,9 @@ static bool is_lasting(const struct session_note *note)
     case REDLOCK_TROUBLE_READONLY:
     case REDLOCK_TROUBLE_MOVED:
     case REDLOCK_TROUBLE_CLUSTERDOWN:
-    case REDLOCK_TROUBLE_DENIED: return true;
-    default:                     return tls_is_lasting(note->text) || text_lacks_command(note->text);
+    case REDLOCK_TROUBLE_DENIED:   return true;
+    case REDLOCK_TROUBLE_NOSCRIPT: return false;     /* Also where EVALSHA is refused, since EVAL is tried. */
+    default:                       return tls_is_lasting(note->text) || text_lacks_command(note->text);
     }
 }
 

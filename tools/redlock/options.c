@@ -443,6 +443,7 @@ void reading_begin_command(struct reading *r, enum command command, bool runs)
     settings->output.runs = runs;
     settings->output.json = asks_for_json(r);
     redlock_options_init(&settings->options);
+    settings->options.engine.asks_only = command == COMMAND_STATUS || command >= COMMAND_BREAK;     /* Those acquire nothing. */
     settings->busy_exit = EXIT_NOT_ACQUIRED;
 }
 

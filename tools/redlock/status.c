@@ -346,11 +346,9 @@ static enum redlock_status show_permits(struct session *session, const char *res
 /* One after the other. The worst is the exit status: not free, no quorum, something wrong. */
 int status_command(struct session *session, struct settings *settings)
 {
-    enum redlock_status worst, status;
+    enum redlock_status worst = open_session(session, settings), status;
     int code;
 
-    settings->options.engine.asks_only = true;
-    worst = open_session(session, settings);
     if (worst != REDLOCK_OK) return EXIT_TROUBLE;
     for (unsigned i = 0; i < settings->name_count && worst <= REDLOCK_NO_QUORUM && !session->signal; i++) {
         status = settings->permits > 0 ? show_permits(session, settings->names[i]) : show(session, settings->names[i]);
