@@ -134,7 +134,7 @@ void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_ask
         stake_note_end(r, lock);
         if (lock->kind->not_told) lock->kind->not_told(lock, k);
     }
-    if (asked->command == REDLOCK_COMMAND_RELEASE && r->waking) r->waking->keep_entry(lock, k);
+    if (asked->command == REDLOCK_COMMAND_RELEASE && r->waking && wire_gives_back(asked)) r->waking->keep_entry(lock, k);
     if (stake->state == STAKE_LEAVING) stake_owe(r, lock, k);
     lock_judge(r, lock);
 }

@@ -67,7 +67,7 @@ void release_answer(struct redlock *r, const struct answer *a)
     bool is_over;
 
     REDLOCK_CHECK(stake->state == STAKE_LEAVING);
-    if (a->meaning == REDLOCK_ANSWER_ERROR && !is_gone && r->waking) r->waking->keep_entry(lock, a->k);
+    if (a->meaning == REDLOCK_ANSWER_ERROR && !is_gone && a->gives_back) r->waking->keep_entry(lock, a->k);
     if (stake_sends_text(r, a)) return;
     stake_vote(a);
     is_over = (is_gone || a->meaning == REDLOCK_ANSWER_GRANTED) && is_last(&stake->strays, is_gone);

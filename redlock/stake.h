@@ -18,6 +18,7 @@ struct answer {
     enum redlock_trouble trouble;   /* With REDLOCK_ANSWER_ERROR (see wire_class). */
     bool current;                   /* It was asked in the lock's last round. */
     enum redlock_form form;            /* The form in which it was asked. */
+    bool gives_back;                /* A release that gives an entry among the waiters back, if there was one. */
     const struct wire_reply *reply;
 };
 
@@ -52,8 +53,8 @@ struct redlock_waking {
      * quorum. */
     uint64_t (*lengthen)(const struct redlock *r, struct redlock_lock *lock, uint64_t pause_us);
 
-    /* Its entries are given back as if they were keys. keep_entry notes that a release was not executed and has not given back
-     * the entry on node k. */
+    /* Its entries are given back as if they were keys. keep_entry notes that a release that was to give back the entry on node k
+     * was not executed. The lock may be acquired again meanwhile. */
     void (*give_back)(struct redlock *r, struct redlock_lock *lock);
     void (*keep_entry)(struct redlock_lock *lock, unsigned k);
 

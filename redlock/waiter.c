@@ -172,7 +172,7 @@ static void waiter_give_back(struct redlock *r, struct redlock_lock *lock)
 
 static void waiter_keep_entry(struct redlock_lock *lock, unsigned k)
 {
-    if (lock->wait_number != 0 && !lock_is_trying(lock) && !lock->kind->keeps_place) lock->entries |= bit_of(k);
+    if (lock->wait_number != 0 && !lock->kind->keeps_place) lock->entries |= bit_of(k);
 }
 
 static void waiter_has_woken(struct redlock_lock *lock)

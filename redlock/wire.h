@@ -190,6 +190,12 @@ static inline enum redlock_form wire_form_of(const struct wire_row *row, enum re
 /* The meaning of the reply as the answer to asked, by its command, its form and its range of numbers. */
 REDLOCK_PRIVATE enum redlock_answer wire_read(const struct redlock_asked *asked, const struct wire_reply *reply);
 
+/* True for a release that wakes a waiter, or gives an entry back. Only its answer may be 2. */
+static inline bool wire_gives_back(const struct redlock_asked *asked)
+{
+    return asked->highest == 2;
+}
+
 /* The same, with the commands of the handshake that not all engines send (LOAD_..., SUBSCRIBE, CANARY). */
 REDLOCK_PRIVATE enum redlock_answer wire_read_any(const struct redlock_asked *asked, const struct wire_reply *reply);
 

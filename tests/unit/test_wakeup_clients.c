@@ -158,6 +158,23 @@ TEST(a_client_that_has_waited_in_vain_or_was_cancelled_gives_back_all_entries)
 
 /* Node 2 is slow and its pipeline full. The release, which would give back the entry, waits while the
  * refusal is on its way. */
+/* No node knows the script by which a writer gives its entry back. Each says so when the lock is acquired again already. */
+TEST(an_entry_is_given_back_although_the_lock_is_acquired_again_before_the_node_has_the_script)
+{
+    CLUSTER_OF(3, 2, config.wake_ups = true);
+    ACQUIRE(0, "door", 10000);
+    START_ACQUIRE(1, "door", 10000, 5000);
+    RUN_MS(100);
+    STORY_NODES CHECK_INT(entries_on(cluster, story_k), 1);
+    cluster_cancel(cluster, 1, 0);
+    RUN_US(CLUSTER_DELAY_US);
+    ACQUIRE(1, "door", 10000);
+    EXPECT_STATUS(1, REDLOCK_TAKEN);
+    RUN_MS(100);
+    STORY_NODES CHECK_INT(entries_on(cluster, story_k), 0);
+    CHECK(IDLE(1));
+}
+
 TEST(an_entry_is_given_back_although_a_late_refusal_made_the_release_needless)
 {
     char name[] = "gate 0";
