@@ -31,7 +31,7 @@ static bool names_are_same(const struct redlock_name *set, const struct redlock_
 }
 
 /* True if a lock of that name would overwrite a key that another lock keeps beside its own. */
-static bool is_reserved(const struct redlock_name *name)
+REDLOCK_OUTLINE static bool is_reserved(const struct redlock_name *name)
 {
     static const char suffixes[] =      /* Each name follows its size. */
         "\7" REDLOCK_TICKET_SUFFIX "\10" REDLOCK_WAITERS_SUFFIX "\7" REDLOCK_LEADER_SUFFIX "\5" REDLOCK_DONE_SUFFIX
