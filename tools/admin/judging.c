@@ -1,7 +1,6 @@
 #include "judging.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "../redlock/print.h"

@@ -2,6 +2,7 @@
 #ifndef JUDGING_H
 #define JUDGING_H
 
+#include "../redlock/print.h"
 #include "clock_log.h"
 #include "facts.h"
 
@@ -57,22 +58,16 @@ struct judging {
     struct findings *findings;
 };
 
-#ifdef __GNUC__
-#define LIKE_PRINTF(text, arguments) __attribute__((format(printf, text, arguments)))
-#else
-#define LIKE_PRINTF(text, arguments)
-#endif
-
 /* ---- What is found ---- */
 
 /* fix: the remedy. */
-void found(struct judging *j, enum severity severity, const char *fix, const char *format, ...) LIKE_PRINTF(4, 5);
+void found(struct judging *j, enum severity severity, const char *fix, const char *format, ...) PRINT_LIKE(4, 5);
 
 /* All is well. */
-void well(struct judging *j, const char *format, ...) LIKE_PRINTF(2, 3);
+void well(struct judging *j, const char *format, ...) PRINT_LIKE(2, 3);
 
 /* needs: the rule that an ACL must allow; NULL: it does not hide it. */
-void unknown(struct judging *j, const char *needs, const char *format, ...) LIKE_PRINTF(3, 4);
+void unknown(struct judging *j, const char *needs, const char *format, ...) PRINT_LIKE(3, 4);
 
 /* Notes that nobody asked for it, and why. */
 void left_out(struct judging *j, const char *why);

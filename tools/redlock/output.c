@@ -181,8 +181,9 @@ void output_refuse(const char *command, const char *format, va_list arguments)
         output_mistake(text);
     } else {
         text_say(format, arguments);
-        (void)print_to(stderr, "Try '%s %s%s--help' for more information.\n", current->program, command ? command : "",
+        (void)print_to(outbox_compose(), "Try '%s %s%s--help' for more information.\n", current->program, command ? command : "",
                        command ? " " : "");
+        (void)outbox_send(OUTLET_STDERR, 0);
     }
     exit(EXIT_TROUBLE);
 }

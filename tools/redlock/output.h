@@ -4,10 +4,10 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "../../redlock/redlock.h"
+#include "print.h"
 
 /* The version of what --json prints: a field that is renamed, left out, or means something else makes a new one; one more field,
  * or one more word that a field may have, does not. */
@@ -34,11 +34,7 @@ void output_begin(const struct output *output);
 
 /* One line on stderr, "redlock: ..."; what a server or a user wrote in it is made printable. With --json it is an object with a
  * "note". */
-void say(const char *format, ...)
-#ifdef __GNUC__
-    __attribute__((format(printf, 1, 2)))
-#endif
-    ;
+void say(const char *format, ...) PRINT_LIKE(1, 2);
 
 /* Says what is wrong with what was asked for, and where help on the command is (NULL: on all); ends the program with
  * EXIT_TROUBLE. */

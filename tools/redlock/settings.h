@@ -5,6 +5,7 @@
 
 #include "../../redlock/redlock_client.h"
 #include "output.h"
+#include "print.h"
 #include "trace.h"
 
 enum {
@@ -63,14 +64,19 @@ struct settings {
 
 /* Says what is wrong and where help is, or with --json what is wrong in JSON; ends the program with EXIT_TROUBLE. settings NULL: of
  * the program as a whole. */
-_Noreturn void refuse(const struct settings *settings, const char *format, ...)
-#ifdef __GNUC__
-    __attribute__((format(printf, 2, 3)))
-#endif
-    ;
+_Noreturn void refuse(const struct settings *settings, const char *format, ...) PRINT_LIKE(2, 3);
 
 /* Adds a resource, whose name stays where it is. There is room. */
 void settings_add_name(struct settings *settings, const char *name);
+
+/* True if one of the resources is to be shared. */
+static inline bool settings_is_any_shared(const struct settings *settings)
+{
+    bool is_any = false;
+
+    for (unsigned i = 0; i < settings->name_count; i++) is_any |= settings->is_shared[i];
+    return is_any;
+}
 
 /* Nobody needs the list of nodes and the password any longer. */
 void settings_wipe_secrets(struct settings *settings);

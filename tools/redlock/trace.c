@@ -58,8 +58,7 @@ static void write_out(struct trace *trace)
     trace->out_used = 0;
 }
 
-__attribute__((format(printf, 2, 3)))
-static void put(struct trace *trace, const char *format, ...)
+PRINT_LIKE(2, 3) static void put(struct trace *trace, const char *format, ...)
 {
     va_list arguments;
 
