@@ -107,45 +107,43 @@ static enum redlock_status finish_acquire(struct session *session)
 }
 
 /* Of several resources one that is shared makes the lock a shared one. */
-static bool is_any_shared(const struct settings *settings)
-{
-    bool is_any = false;
-
-    assert(settings->name_count > 0);
-    for (unsigned i = 0; i < settings->name_count; i++) is_any |= settings->is_shared[i];
-    return is_any;
-}
-
 static const struct redlock_kind *kind_of(const struct settings *settings)
 {
     if (settings->redisson)    return &redlock_redisson;
     if (settings->fair)        return &redlock_fair;
     if (settings->permits > 0) return &redlock_permits;
-    return is_any_shared(settings) ? &redlock_shared : &redlock_plain;
+    return settings_is_any_shared(settings) ? &redlock_shared : &redlock_plain;
+}
+
+static struct redlock_request request_of(struct session *session)
+{
+    const struct settings *settings = session->settings;
+
+    assert(settings->name_count > 0 && settings->name_count <= REDLOCK_SET_MAX);
+    return (struct redlock_request){
+        .kind = kind_of(settings),
+        .resource = session->set[0].bytes,
+        .resource_size = session->set[0].size,
+        .set = settings->name_count > 1 ? session->set : NULL,
+        .set_count = settings->name_count,
+    };
 }
 
 enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_ms, uint32_t extension_limit)
 {
     const struct settings *settings = session->settings;
     struct redlock *engine = redlock_engine(&session->client);
-    struct redlock_request request = {
-        .resource = session->set[0].bytes,
-        .resource_size = session->set[0].size,
-        .kind = kind_of(settings),
-        .set = settings->name_count > 1 ? session->set : NULL,
-        .set_count = settings->name_count,
-        .permits = settings->permits,
-        .ttl_ms = settings->ttl_ms,
-        .wait_ms = settings->wait_ms,
-        .min_validity_ms = min_validity_ms,
-        .extension_limit = extension_limit,
-        .ticket = settings->ticket,
-        .wall_us = redlock_wall_us(),
-    };
+    struct redlock_request request = request_of(session);
     struct patience patience = { .told = REDLOCK_OK };
     enum redlock_status status;
 
-    assert(settings->name_count > 0 && settings->name_count <= REDLOCK_SET_MAX);
+    request.permits = settings->permits;
+    request.ttl_ms = settings->ttl_ms;
+    request.wait_ms = settings->wait_ms;
+    request.min_validity_ms = min_validity_ms;
+    request.extension_limit = extension_limit;
+    request.ticket = settings->ticket;
+    request.wall_us = redlock_wall_us();
     status = redlock_start_acquire(engine, &session->lock, &request, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     session_step(session);
@@ -374,18 +372,11 @@ int acquire_command(struct session *session, struct settings *settings)
 static enum redlock_status adopt(struct session *session)
 {
     struct redlock *engine = redlock_engine(&session->client);
-    const struct settings *settings = session->settings;
-    const struct redlock_request what = {
-        .kind = kind_of(settings),
-        .resource = session->set[0].bytes,
-        .resource_size = session->set[0].size,
-        .set = settings->name_count > 1 ? session->set : NULL,
-        .set_count = settings->name_count,
-    };
+    const struct redlock_request what = request_of(session);
 
-    assert(settings->token);
+    assert(session->settings->token);
     session_connect(session);
-    return redlock_adopt(engine, &session->lock, &what, settings->token, redlock_now_us());
+    return redlock_adopt(engine, &session->lock, &what, session->settings->token, redlock_now_us());
 }
 
 static enum redlock_status extend(struct session *session)

@@ -14,10 +14,9 @@ _Static_assert(sizeof table + 11 * sizeof "RESOURCE" < ADVICE_MAX * 3 / 4,
 
 unsigned rights_parts(const struct settings *settings)
 {
-    bool is_permit = settings->permits > 0, is_any_shared = settings->shared;
+    bool is_permit = settings->permits > 0, is_any_shared = settings->shared || settings_is_any_shared(settings);
     unsigned parts = RIGHTS_PART('l') | (settings->redisson ? RIGHTS_PART('j') : RIGHTS_PART('k'));
 
-    for (unsigned i = 0; i < settings->name_count; i++) is_any_shared |= settings->is_shared[i];
     if (is_permit)                                  parts |= RIGHTS_PART('n');
     if (is_any_shared)                              parts |= RIGHTS_PART('s');
     if (settings->fair)                             parts |= RIGHTS_PART('f');
