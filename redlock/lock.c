@@ -38,7 +38,7 @@ void lock_judge(struct redlock *r, struct redlock_lock *lock)
 {
     switch ((enum redlock_phase)lock->phase) {
     case REDLOCK_PHASE_ACQUIRING:  judge_acquiring(r, lock); break;
-    case REDLOCK_PHASE_ENDING:   acquire_judge_ending(r, lock); break;
+    case REDLOCK_PHASE_ENDING:     acquire_judge_ending(r, lock); break;
     case REDLOCK_PHASE_EXTENDING:  judge_extending(r, lock); break;
     case REDLOCK_PHASE_RELEASING:  release_judge(r, lock); break;
     case REDLOCK_PHASE_INSPECTING: r->inspecting->judge(r, lock); break;

@@ -1,7 +1,6 @@
 #include "facts.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "../redlock/print.h"

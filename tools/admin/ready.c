@@ -1,7 +1,6 @@
 #include "ready.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "../redlock/output.h"

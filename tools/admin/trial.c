@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "trial.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 

@@ -1,7 +1,6 @@
 #include "ask_all.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "print.h"

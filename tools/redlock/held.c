@@ -1,7 +1,6 @@
 #include "held.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "ask_all.h"

@@ -1,6 +1,5 @@
 #include "labels.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "print.h"

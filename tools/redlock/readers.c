@@ -2,7 +2,6 @@
  * which it reads, by the node's clock. */
 #include "readers.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "ask_all.h"

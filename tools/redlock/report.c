@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "fingerprint.h"
-#include "outbox.h"
 #include "print.h"
 #include "rights.h"
 #include "text.h"

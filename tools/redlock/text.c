@@ -95,7 +95,7 @@ void text_say(const char *format, va_list arguments)
     assert(format);
     va_copy(again, arguments);
     size = print_text_list(NULL, 0, format, arguments);
-    text = size >= 0 ? malloc((size_t)size + 8) : NULL;
+    text = malloc((size_t)size + 8);
     if (text) {
         (void)print_text_list(text, (size_t)size + 1, format, again);
         cut_middle(text, (size_t)size);

@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 

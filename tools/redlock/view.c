@@ -1,7 +1,6 @@
 #include "view.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "ask_all.h"
