@@ -123,7 +123,7 @@ static void answer_handshake(struct redlock *r, unsigned k, enum redlock_command
 {
     struct redlock_node *node = &r->nodes[k];
 
-    if (node_read_handshake(node, &r->config, r->scripts, command, reply) && node_handshake_is_over(node)) end_handshake(r, k);
+    if (node_read_handshake(node, &r->config, r->scripts, r->now_us, command, reply) && node_handshake_is_over(node)) end_handshake(r, k);
 }
 
 /* The text of the script answers NOSCRIPT. It must not hide a trouble that only a person can end. */
@@ -501,7 +501,7 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
     REDLOCK_CHECK(size <= r->config.receive_size - node->receive_end);
     r->now_us = now_us;
     node->receive_end += (uint32_t)size;
-    while (node_next_reply(node, &r->config, now_us, &r->questions, &asked, &reply)) {
+    while (node_next_reply(node, &r->config, r->scripts, now_us, &r->questions, &asked, &reply)) {
         if (r->events) r->events->feature->heard(r, k, &asked, &reply);
         if (asked.command == REDLOCK_COMMAND_NONE)      r->waking->hear(r, k - r->node_count, &reply);
         else if (asked.command < REDLOCK_COMMAND_READY) answer_handshake(r, k, (enum redlock_command)asked.command, &reply);
@@ -530,7 +530,9 @@ bool redlock_node_gives_tickets(const struct redlock *r, unsigned k, uint64_t no
 
 const uint8_t *redlock_node_run_id(const struct redlock *r, unsigned k)
 {
-    return r->nodes[k].has_run_id ? r->nodes[k].run_id : NULL;
+    bool is_own = r->nodes[k].has_run_id && !(r->nodes[k].identity.is_derived && r->config.trust_unknown);
+
+    return is_own ? r->nodes[k].run_id : NULL;
 }
 
 bool redlock_node_settled(const struct redlock *r, unsigned k)

@@ -286,18 +286,16 @@ void node_sent(struct redlock_node *node, size_t size)
 /* ---- Answers ---- */
 
 /* INFO is too long to be kept, so it is read line by line as it arrives. */
-static void read_info(struct redlock_node *node, const uint8_t *data, size_t size)
+static void read_info(struct redlock_node *node, const struct redlock_scripts *scripts, const uint8_t *data, size_t size)
 {
     struct redlock_reply *reply = &node->reply;
 
     for (size_t i = 0; i < size; i++) {
         if (data[i] == '\n') {
-            if (!reply->text_cut) wire_read_info(reply->text, reply->text_size, &node->identity);
+            scripts->read_info(reply->text, reply->text_size, &node->identity);
             reply->text_size = 0;
-            reply->text_cut = false;
-        } else if (data[i] != '\r') {
-            if (reply->text_size == REDLOCK_LINE_MAX) reply->text_cut = true;
-            else reply->text[reply->text_size++] = (char)data[i];
+        } else if (data[i] != '\r' && reply->text_size < REDLOCK_LINE_MAX) {
+            reply->text[reply->text_size++] = (char)data[i];
         }
     }
 }
@@ -322,13 +320,14 @@ static void begin_reply(struct redlock_reply *reply, const struct resp_item *ite
     reply->text_size = 0;
 }
 
-REDLOCK_OUTLINE static void keep_item(struct redlock_node *node, const struct resp_item *item, enum redlock_command command)
+REDLOCK_OUTLINE static void keep_item(struct redlock_node *node, const struct redlock_scripts *scripts,
+                      const struct resp_item *item, enum redlock_command command)
 {
     struct redlock_reply *reply = &node->reply;
 
     if (!reply->begun) begin_reply(reply, item);
     if (command == REDLOCK_COMMAND_INFO && item->type == RESP_BULK && item->depth == 0) {
-        read_info(node, item->data, item->size);
+        read_info(node, scripts, item->data, item->size);
     } else if (item->type == RESP_BULK || item->type == RESP_SIMPLE || (item->type == RESP_ERROR && item->depth == 0)) {
         if (reply->text_done && !is_for_wake_ups(node)) return;
         append_bytes(reply, item->data, item->size);
@@ -357,7 +356,8 @@ static enum redlock_command command_of(const struct redlock_node *node)
     return node->asked_count > 0 ? (enum redlock_command)node->asked[node->asked_first].command : REDLOCK_COMMAND_NONE;
 }
 
-REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
+REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct redlock_config *config,
+                                     const struct redlock_scripts *scripts, uint64_t now_us,
                                      struct redlock_question **questions, struct redlock_asked *asked, struct wire_reply *reply)
 {
     while (node->receive_start < node->receive_end && (node->state == NODE_HANDSHAKE || node->state == NODE_READY)) {
@@ -379,7 +379,7 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
             return false;
         }
         command = command_of(node);
-        if (command != REDLOCK_COMMAND_QUESTION) keep_item(node, &item, command);
+        if (command != REDLOCK_COMMAND_QUESTION) keep_item(node, scripts, &item, command);
         else if (*questions)          (*questions)->feature->read(questions, node->asked[node->asked_first].round, &item);
         if (!item.ends_reply) continue;
         node->alarm_at = node->state == NODE_READY ? now_us + NODE_HANG_FACTOR * timeout_us(config) : node->alarm_at;
@@ -402,13 +402,15 @@ static bool is_tolerated(struct redlock_node *node, const struct redlock_config 
 }
 
 bool node_read_handshake(struct redlock_node *node, const struct redlock_config *config, const struct redlock_scripts *scripts,
-                        enum redlock_command command, const struct wire_reply *reply)
+                        uint64_t now_us, enum redlock_command command, const struct wire_reply *reply)
 {
     struct redlock_asked asked = { .command = (uint8_t)command };
     enum redlock_trouble trouble;
 
     switch (scripts->loading ? scripts->loading->read(node, &asked, scripts, reply) : wire_read(&asked, reply)) {
-    case REDLOCK_ANSWER_GRANTED: return true;
+    case REDLOCK_ANSWER_GRANTED:
+        if (command == REDLOCK_COMMAND_INFO && scripts->identify) scripts->identify(node, config, now_us);
+        return true;
     case REDLOCK_ANSWER_ERROR:
         trouble = wire_class(reply->text, reply->text_size);
         if (is_tolerated(node, config, command, trouble)) return true;
@@ -532,7 +534,8 @@ static void describe_guard(const struct redlock_node *node, const struct redlock
 {
     add_words(w, node->identity.memory == REDLOCK_MEMORY_LOST      ? "came back empty "
                  : node->identity.memory == REDLOCK_MEMORY_FLUSHED ? "was emptied "
-                 : node->identity.history ? "was a replica (failover), met " : "restarted ");
+                 : node->identity.history ? "was a replica (failover), met "
+                 : node->identity.is_derived ? "has no run_id, so a failover would not show, met " : "restarted ");
     add_number(w, (now_us - node->met_at + node->uptime_us) / 1000000);
     add_words(w, " s ago");
     describe_guard_left(guard_left_us(node, config, false, now_us), ", no vote for another ", w);
@@ -573,11 +576,15 @@ void node_describe(const struct redlock_node *node, const struct redlock_config 
     case REDLOCK_TROUBLE_PROTOCOL:    add_words(&w, "not a Redis server: "), add_words(&w, reason_text(node->detail)); break;
     case REDLOCK_TROUBLE_SILENT:      add_words(&w, reason_text(node->detail)); break;
     case REDLOCK_TROUBLE_RESTARTED:   describe_guard(node, config, now_us, &w); break;
-    case REDLOCK_TROUBLE_SAME_SERVER: add_words(&w, "same server as node "), add_number(&w, node->detail); break;
+    case REDLOCK_TROUBLE_SAME_SERVER: 
+        add_words(&w, "same server as node ");
+        add_number(&w, node->detail);
+        if (node->identity.is_derived) add_words(&w, ", or both name no run_id, and the same process_id and tcp_port");
+        break;
     case REDLOCK_TROUBLE_REPLICA:     add_words(&w, "a replica, not a master"); break;
     case REDLOCK_TROUBLE_CLUSTER:     add_words(&w, "a member of a cluster, not an independent server"); break;
     case REDLOCK_TROUBLE_SENTINEL:    add_words(&w, "a sentinel, not a server"); break;
-    case REDLOCK_TROUBLE_NO_IDENTITY: add_words(&w, "INFO names no run_id, no mode, or no role"); break;
+    case REDLOCK_TROUBLE_NO_IDENTITY: add_words(&w, "INFO names no run_id (nor what could stand in), no mode, or no role"); break;
     default:
         add_error(&w, node);
         break;

@@ -105,12 +105,13 @@ REDLOCK_PRIVATE struct redlock_asked *node_asked_at(struct redlock_node *node, c
 /* Reads on in the received bytes. True: a reply is complete, in *reply (until the next call) and *asked. A message that a
  * subscription hears has the command NONE. An answer to a QUESTION went to the question, and *reply is not set. False: more
  * bytes are needed, or the bytes break rule S16 and the session is lost. */
-REDLOCK_PRIVATE bool node_next_reply(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
-                                     struct redlock_question **questions, struct redlock_asked *asked, struct wire_reply *reply);
+REDLOCK_PRIVATE bool node_next_reply(struct redlock_node *node, const struct redlock_config *config,
+                                     const struct redlock_scripts *scripts, uint64_t now_us, struct redlock_question **questions,
+                                     struct redlock_asked *asked, struct wire_reply *reply);
 
 /* Reads an answer to a command of the handshake. False: the session is lost. */
 REDLOCK_PRIVATE bool node_read_handshake(struct redlock_node *node, const struct redlock_config *config,
-                                        const struct redlock_scripts *scripts, enum redlock_command command,
+                                        const struct redlock_scripts *scripts, uint64_t now_us, enum redlock_command command,
                                         const struct wire_reply *reply);
 
 /* True if all of the handshake is answered and node_end_handshake can be called. */

@@ -209,7 +209,7 @@ enum redlock_trouble {
     REDLOCK_TROUBLE_REPLICA,
     REDLOCK_TROUBLE_CLUSTER,
     REDLOCK_TROUBLE_SENTINEL,
-    REDLOCK_TROUBLE_NO_IDENTITY,    /* INFO names no run_id, no mode, or no role. */
+    REDLOCK_TROUBLE_NO_IDENTITY,    /* INFO names no run_id, nor what can stand in for it, no mode, or no role. */
     REDLOCK_TROUBLE_NOAUTH,
     REDLOCK_TROUBLE_WRONGPASS,
     REDLOCK_TROUBLE_NOPERM,
@@ -272,7 +272,8 @@ struct redlock_config {
                                  * nodes and memory for them. Needs the wall clock in redlock_request. */
     bool silent : 1;            /* Releases wake no waiter. This is for nodes whose ACL forbids it. */
     bool trust_unknown : 1;     /* S12: nodes that refuse INFO vote nevertheless. Then the engine sees no restart, no replica and
-                                 * no server that it has met as another node. */
+                                 * no server that it has met as another node. Of nodes that have no run_id, it sees no server
+                                 * that it has met as another node, and believes that they were no replicas (S30). */
     bool asks_only : 1;         /* For an engine that acquires nothing: nodes that refuse EVAL are ready for its questions. */
 };
 
@@ -951,7 +952,8 @@ bool redlock_node_votes(const struct redlock *r, unsigned k, uint64_t now_us);
 bool redlock_node_gives_tickets(const struct redlock *r, unsigned k, uint64_t now_us);
 
 /* The run_id of the server that votes as node k, was the last to vote, or will vote when its guard is over. It has
- * REDLOCK_RUN_ID_SIZE bytes, in memory of the engine, and changes with each restart of the server. NULL: none is known. */
+ * REDLOCK_RUN_ID_SIZE bytes, in memory of the engine, and changes with each restart of the server. NULL: none is known, or it has none
+ * and is trusted. */
 const uint8_t *redlock_node_run_id(const struct redlock *r, unsigned k);
 
 /* False while nobody can tell whether node k is there, which is before the first connection has succeeded or failed, and while a
@@ -1106,6 +1108,7 @@ struct redlock_reply {
 struct redlock_identity {
     bool has_run_id, has_mode, has_role;
     bool unknown;               /* It refused to answer, and is trusted. */
+    bool is_derived;            /* run_id is made of other lines (see identity.c). */
     uint8_t trouble;            /* Why its mode or role rules out a vote (enum redlock_trouble). */
     uint8_t memory;             /* A durable node's (enum redlock_memory). */
     uint8_t history;            /* S30: 0, or a mark of the end of the history that it has taken over. */
@@ -1196,7 +1199,7 @@ struct redlock_canary {
     uint8_t reply[128];
 };
 
-enum { REDLOCK_DURABLE_WORDS = 10 };
+enum { REDLOCK_DURABLE_WORDS = 12 };
 
 struct redlock_durable {
     uintptr_t scripts[REDLOCK_DURABLE_WORDS];   /* The first field, by which the handshake finds the rest. */

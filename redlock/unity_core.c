@@ -10,6 +10,7 @@
 #include "queue.c"
 #include "random.c"
 #include "wire.c"
+#include "identity.c"
 #include "kinds/plain.c"
 #include "handshake.c"
 #include "events.c"

@@ -26,15 +26,12 @@ static int digit_value(char c)
 
 bool wire_token_read(const char *text, size_t size, uint8_t token[REDLOCK_TOKEN_SIZE])
 {
-    uint8_t read[REDLOCK_TOKEN_SIZE];
-
     if (size != REDLOCK_TOKEN_TEXT) return false;
-    for (size_t i = 0; i < REDLOCK_TOKEN_SIZE; i++) {
-        int high = digit_value(text[2 * i]), low = digit_value(text[2 * i + 1]);
-        if (high < 0 || low < 0) return false;
-        read[i] = (uint8_t)(high << 4 | low);
+    for (size_t i = 0; i < REDLOCK_TOKEN_TEXT; i++) {
+        int digit = digit_value(text[i]);
+        if (digit < 0) return false;
+        token[i / 2] = (uint8_t)(token[i / 2] << 4 | digit);    /* The first digit pushes out what was there. */
     }
-    copy_bytes(token, read, sizeof read);
     return true;
 }
 

@@ -170,6 +170,9 @@ struct redlock_scripts {
     const struct wire_row *rows[KIND_ROWS];
     const struct wire_loading *loading;         /* NULL: none is loaded in the handshake, and all are sent by text. */
     void (*put_subscribe)(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE]);     /* NULL: it has no subscriptions. */
+    void (*read_info)(const char *line, size_t size, struct redlock_identity *identity);    /* A line of INFO. */
+    /* Called after the last line. NULL: a server without a run_id has no vote (see identity.h). */
+    void (*identify)(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us);
 };
 
 /* The commands of the handshake from SCRIPT LOAD on, except SUBSCRIBE, and the meaning of any answer, which makes sure that the
@@ -251,7 +254,8 @@ static inline bool wire_ends_session(enum redlock_trouble class_of_error)
  * its size. */
 REDLOCK_PRIVATE size_t wire_value_text(const uint8_t token[REDLOCK_TOKEN_SIZE], const char *holder, char text[REDLOCK_VALUE_TEXT]);
 
-/* Writes the hex digits of a token, without a NUL. wire_token_read reads them. False: they are not 40 of 0-9 a-f. */
+/* Writes the hex digits of a token, without a NUL. wire_token_read reads them. False: they are not 40 of 0-9 a-f,
+ * and token may have any of them. */
 REDLOCK_PRIVATE void wire_token_text(const uint8_t token[REDLOCK_TOKEN_SIZE], char text[REDLOCK_TOKEN_TEXT]);
 REDLOCK_PRIVATE bool wire_token_read(const char *text, size_t size, uint8_t token[REDLOCK_TOKEN_SIZE]);
 

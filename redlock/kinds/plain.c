@@ -1,5 +1,6 @@
 #include "plain.h"
 
+#include "../identity.h"
 #include "texts.h"
 
 REDLOCK_STATIC_ASSERT(WIRE_WAITERS_LIFE_MS == 60000, "the wait script says it in digits");
@@ -111,7 +112,8 @@ const struct redlock_scripts *plain_scripts_for_one(void)
     };
     static const struct redlock_scripts scripts = {
         .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_RESTORE] = &plain_acquire, [KIND_EXTEND] = &extend,
-                  [KIND_RELEASE] = &release }
+                  [KIND_RELEASE] = &release },
+        .read_info = wire_read_info
     };
 
     return &scripts;
@@ -129,7 +131,7 @@ const struct redlock_scripts *plain_scripts_for_one_loaded(void)
     static const struct redlock_scripts scripts = {
         .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_RESTORE] = &plain_acquire, [KIND_EXTEND] = &extend,
                   [KIND_RELEASE] = &release },
-        .loading = &loading_feature
+        .loading = &loading_feature, .read_info = identity_read_info, .identify = identity_conclude
     };
 
     return &scripts;
@@ -165,7 +167,7 @@ const struct redlock_scripts *plain_scripts_for_all(void)
     static const struct redlock_scripts scripts = {
         .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_RESTORE] = &plain_acquire, [KIND_EXTEND] = &extend,
                   [KIND_RELEASE] = &release, [KIND_WAKE] = &wake, [KIND_GIVE_BACK] = &give_back, [KIND_WAIT] = &wait },
-        .loading = &loading_feature, .put_subscribe = put_subscribe
+        .loading = &loading_feature, .read_info = identity_read_info, .identify = identity_conclude, .put_subscribe = put_subscribe
     };
 
     return &scripts;

@@ -71,7 +71,8 @@ enum {
     X(TICKETS_FLUSHALL,  false, "tickets: FLUSHALL")                                          \
     X(PERIODS_NO_GUARD,  false, "once per period: nodes restart empty and take part")         \
     X(PERIODS_FLUSHALL,  false, "once per period: FLUSHALL")                                  \
-    X(PROMOTED,          true,  "failover to a stale replica that has been up for long, and new clients")
+    X(PROMOTED,          true,  "failover to a stale replica that has been up for long, and new clients") \
+    X(NAMELESS,          true,  "servers without a run_id restart, or fail over if they have a master_replid")
 
 enum sim_class {
 #define SIM_CLASS_ENUM(name, promised, text) SIM_CLASS_##name,
@@ -95,7 +96,7 @@ bool sim_class_is_durable(enum sim_class class);
 #define SIM_FAULTS(X)                                                                             \
     X(DELAY,         IN(DELAYS),            "link slow")                                          \
     X(PIECES,        IN(DELAYS),            "link in pieces of a few bytes")                      \
-    X(RESET,         IN(LOSS) | IN(DURABLE),              "connection reset")                                   \
+    X(RESET,         IN(LOSS) | IN(DURABLE) | IN(NAMELESS), "connection reset")                                   \
     X(LATE,          IN(LOSS),              "connection reset, what it carries arrives late")     \
     X(CUT,           IN(LOSS),              "link cut")                                           \
     X(STALL,         IN(LOSS),              "link stalled")                                       \
@@ -104,18 +105,18 @@ bool sim_class_is_durable(enum sim_class class);
     X(HANG,          IN(LOSS),              "node hangs")                                         \
     X(SEVER,         IN(LOSS),              "connection severed within the next bytes")           \
     X(SUBSCRIPTION_CUT, IN(LOSS),              "link for wake-ups cut")                           \
-    X(RESTART_KEPT,  IN(CRASH_KEPT) | IN(DURABLE),        "node down, memory kept")                             \
+    X(RESTART_KEPT,  IN(CRASH_KEPT) | IN(DURABLE) | IN(NAMELESS), "node down, memory kept")                             \
     X(RESTART_EMPTY, IN(CRASH_LOST) | IN(NO_GUARD) | IN(TICKETS_SKEWED) | IN(TICKETS_NO_GUARD) | IN(PERIODS_NO_GUARD) | \
-                             IN(READERS_NO_GUARD) | IN(PERMITS_NO_GUARD) | IN(DURABLE),                                      \
+                             IN(READERS_NO_GUARD) | IN(PERMITS_NO_GUARD) | IN(DURABLE) | IN(NAMELESS),                                      \
                                             "node down, memory lost")                             \
-    X(RESTART_BACK,  IN(CRASH_BACK) | IN(DURABLE_BACK) | IN(PROMOTED), "node down, memory rolled back") \
+    X(RESTART_BACK,  IN(CRASH_BACK) | IN(DURABLE_BACK) | IN(PROMOTED) | IN(NAMELESS), "node down, memory rolled back") \
     X(RATE,          IN(DRIFT_WITHIN) | IN(DRIFT_BEYOND), "node's clock has another rate")        \
     X(CLIENT_RATE,   IN(DRIFT_WITHIN),      "client's clock has another rate")                    \
     X(STEP_BACK,     IN(CLOCK_BACK),        "node's clock stepped back")                          \
     X(STEP_FORWARD,  IN(CLOCK_FORWARD),     "node's clock stepped forward")                       \
     X(PAUSE,         IN(PAUSE) | IN(FENCED) | IN(ACTS_WITHOUT_ASKING), "client paused")           \
     X(SUSPEND,       IN(SUSPEND) | IN(SUSPEND_UNCOUNTED), "client suspended")                     \
-    X(CLIENT_CRASH,  IN(CLIENT_CRASH) | IN(PROMOTED),      "client crashes")                                     \
+    X(CLIENT_CRASH,  IN(CLIENT_CRASH) | IN(PROMOTED) | IN(NAMELESS), "client crashes")                                     \
     X(SCRIPT_FLUSH,  IN(SCRIPTS_FLUSHED),   "SCRIPT FLUSH")                                       \
     X(TROUBLE,       IN(NODE_TROUBLE),      "node refuses")                                       \
     X(TWIN,          IN(NODE_TROUBLE),      "node's address leads to another node's server")      \
@@ -346,6 +347,7 @@ struct sim_options {
     bool wake_ups, silent;
     const char *noperm;         /* The commands that all nodes refuse to waiters; NULL: nothing. */
     bool restless, in_pieces, ticks_first;
+    bool hides_replid;          /* Of nodes without a run_id. */
 };
 
 /* ---- Running ---- */

@@ -213,13 +213,20 @@ void sim_saw_plan(struct sim_world *world, const struct cluster_connection *conn
     fall_silent(world, k);
 }
 
+/* A replica returns in its place. Without any identity nobody would see that. */
+static bool is_failover(struct sim_world *world, const struct sim_fault *fault)
+{
+    if (world->options.class == SIM_CLASS_PROMOTED) return true;
+    return world->options.class == SIM_CLASS_NAMELESS && fault->kind == SIM_FAULT_RESTART_BACK && !world->options.hides_replid;
+}
+
 static void node_returns(struct sim_world *world, const struct sim_fault *fault)
 {
     if (fault->kind == SIM_FAULT_RESTART_BACK)
         cluster_node_up_from_disk(world->cluster, fault->node);
     else
         cluster_node_up(world->cluster, fault->node, fault->kind == SIM_FAULT_RESTART_KEPT);
-    if (world->options.class == SIM_CLASS_PROMOTED) model_node_promote(node_of(world, fault), 1 + fault->amount % 100000);
+    if (is_failover(world, fault)) model_node_promote(node_of(world, fault), 1 + fault->amount % 100000);
     sim_rules_saw_restart(world, fault->node);
     if (fault->kind == SIM_FAULT_RESTART_EMPTY) step_newborn(world, fault);
 }

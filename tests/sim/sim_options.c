@@ -231,6 +231,7 @@ struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
     if (sim_class_has_readers(o.class)) o.shared_share = ONE_OF(&dice, 1, 2, 2, 3);
     if (sim_class_is_fair(o.class)) draw_order(&dice, &o);
     if (sim_class_has_permits(o.class)) o.permits = ONE_OF(&dice, 1, 2, 2, 3, SIM_PERMITS_MAX);
+    if (o.class == SIM_CLASS_NAMELESS) o.hides_replid = sim_one_in(&dice, 2);
     return o;
 }
 

@@ -143,13 +143,22 @@ void sim_rules_saw_restart(struct sim_world *world, unsigned node)
         world->restarted_at[c][node] = now_of(world, c);
 }
 
+/* A server without a run_id that was met within seconds of its start may be taken for one that has restarted since. */
+static bool is_young(const struct sim_world *world, unsigned node)
+{
+    const uint64_t born_at = world->reborn_at[node] > 0 ? world->reborn_at[node] : world->begun_us;
+    return world->cluster->now_us < born_at + 3 * SECOND;
+}
+
 static void note_run_id(struct sim_world *world, const struct cluster_connection *connection)
 {
     struct sim_said *said = &world->said[connection->client][connection->node];
     const char *run_id = world->cluster->hosts[connection->node].node.run_id;
-    if (strcmp(said->run_id, run_id) != 0) said->is_known = false;
+    if (strcmp(said->run_id, run_id) != 0 || said->is_young) said->is_known = false;
     memcpy(said->run_id, run_id, sizeof said->run_id);
-    if (!said->is_known) said->changed_at = now_of(world, connection->client);
+    if (said->is_known) return;
+    said->changed_at = now_of(world, connection->client);
+    said->is_young = world->options.class == SIM_CLASS_NAMELESS && is_young(world, connection->node);
 }
 
 void sim_rules_saw_handshake(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)

@@ -692,6 +692,10 @@ static void begin(struct sim_world *world, const struct sim_plan *plan)
     cluster->no_promise = !world->options.keeps_memory;
     cluster->no_exclusion =
         sim_class_is_about_tickets(world->options.class) || sim_class_is_about_periods(world->options.class);
+    for (unsigned k = 0; k < cluster->node_count && world->options.class == SIM_CLASS_NAMELESS; k++) {
+        cluster->hosts[k].node.process_id = 1 + k;
+        cluster->hosts[k].node.hides_replid = world->options.hides_replid;
+    }
     for (unsigned c = 0; c < cluster->client_count; c++) {
         cluster->clients[c].lag_us = world->options.lag_us;
         cluster->clients[c].ticks_first = world->options.ticks_first;

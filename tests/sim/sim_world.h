@@ -94,6 +94,7 @@ struct sim_said {
     char run_id[MODEL_RUN_ID_TEXT + 1];
     bool is_unfit;              /* No master of its own, or it would not say. */
     bool is_known;              /* The client has heard it. */
+    bool is_young;              /* It need not be known at the next connection. */
     uint64_t changed_at;        /* The client may not have known this run_id until then, by its clock. */
 };
 

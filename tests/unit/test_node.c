@@ -146,7 +146,7 @@ TEST(s12_a_server_that_names_no_mode_has_no_vote)
     hear("+OK\r\n$62\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\nrole:master\r\n\r\n", 2);
     hear("$-1\r\n$40\r\n" WIRE_RELEASE_ONE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_ONE_SHA1 "\r\n", 2);
     CHECK(!redlock_node_votes(&r, 0, 2));
-    check_words(REDLOCK_TROUBLE_NO_IDENTITY, "INFO names no run_id, no mode, or no role");
+    check_words(REDLOCK_TROUBLE_NO_IDENTITY, "INFO names no run_id (nor what could stand in), no mode, or no role");
 }
 
 TEST(s16_a_server_that_loads_another_script_than_was_sent_has_no_vote)

@@ -1556,6 +1556,105 @@ TEST(s5_a_node_without_EVALSHA_gets_the_text_of_each_script)
     }
 }
 
+/* Servers without a run_id, such as Dragonfly, and Kvrocks, which hides the master_replid as well. */
+static void take_run_ids(struct cluster *cluster, unsigned count, bool hides_replid)
+{
+    for (unsigned k = 0; k < count; k++) {
+        NODE(k)->process_id = 100 + k;
+        NODE(k)->hides_replid = hides_replid;
+        NODE(k)->uptime_text = "86400";
+    }
+}
+
+TEST(s12_a_server_without_a_run_id_votes_once_it_is_known_for_the_guard)
+{
+    for (unsigned hides = 0; hides < 2; hides++) {
+        CLUSTER_COLD(3, 1, (void)0);
+        take_run_ids(cluster, 3, hides);
+        RUN_MS(REDLOCK_GUARD_MS - 1000);
+        CHECK(!VOTES(0, 0));
+        EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_RESTARTED);
+        EXPECT_WORDS(0, 0, "has no run_id, so a failover would not show, met 28 s ago, no vote for another 2 s");
+        RUN_MS(2000);
+        for (unsigned k = 0; k < 3; k++) CHECK(VOTES(0, k));
+        RESET(0, 0);
+        RUN_MS(3000);
+        CHECK(VOTES(0, 0));
+        ACQUIRE(0, "door", DOOR_TTL);
+        EXPECT_STATUS(0, REDLOCK_OK);
+    }
+}
+
+TEST(s11_a_restart_of_a_server_without_a_run_id_shows_in_its_uptime)
+{
+    CLUSTER_COLD(1, 1, (void)0);
+    take_run_ids(cluster, 1, true);
+    RUN_MS(REDLOCK_GUARD_MS + 3000);
+    CHECK(VOTES(0, 0));
+    for (unsigned i = 0; i < 3; i++) {
+        DOWN(0); UP(0);
+        RUN_MS(REDLOCK_GUARD_MS - 1000);
+        CHECK(!VOTES(0, 0));
+        RUN_MS(3000);
+        CHECK(VOTES(0, 0));
+    }
+}
+
+/* Its uptime, of whole seconds, is that of a server that has been up since we met it, to the second. */
+TEST(s11_a_server_without_a_run_id_may_have_restarted_if_its_uptime_is_within_a_second_of_our_knowledge)
+{
+    static const char *const uptimes[] = { "40", "42" };
+
+    for (unsigned i = 0; i < 2; i++) {
+        CLUSTER_COLD(1, 1, (void)0);
+        take_run_ids(cluster, 1, true);
+        RUN_MS(40000);
+        CHECK(VOTES(0, 0));
+        NODE(0)->uptime_text = uptimes[i];
+        RESET(0, 0);
+        RUN_MS(500);
+        CHECK_INT(VOTES(0, 0), i);
+    }
+}
+
+TEST(s30_a_server_without_a_run_id_that_has_another_replid_is_another_server)
+{
+    CLUSTER_COLD(1, 1, (void)0);
+    take_run_ids(cluster, 1, false);
+    RUN_MS(REDLOCK_GUARD_MS + 1000);
+    CHECK(VOTES(0, 0));
+    NODE(0)->run_id[0] = NODE(0)->run_id[0] == 'f' ? '0' : 'f';
+    RESET(0, 0);
+    RUN_MS(REDLOCK_GUARD_MS - 1000);
+    CHECK(!VOTES(0, 0));
+    RUN_MS(2000);
+    CHECK(VOTES(0, 0));
+}
+
+TEST(s12_servers_without_a_run_id_that_cannot_be_told_apart_have_one_vote)
+{
+    CLUSTER_COLD(3, 1, (void)0);
+    take_run_ids(cluster, 3, true);
+    NODE(2)->process_id = NODE(1)->process_id;
+    RUN_MS(REDLOCK_GUARD_MS + 1000);
+    CHECK(VOTES(0, 0) && VOTES(0, 1) + VOTES(0, 2) == 1);
+    EXPECT_WORDS(0, VOTES(0, 1) ? 2 : 1, "or both name no run_id, and the same process_id and tcp_port");
+}
+
+TEST(s12_servers_without_a_run_id_vote_at_once_if_they_are_trusted)
+{
+    CLUSTER_COLD(3, 1, config.trust_unknown = true);
+    take_run_ids(cluster, 3, true);
+    NODE(2)->process_id = NODE(1)->process_id;
+    RUN_MS(STORY_SETTLE_MS);
+    for (unsigned k = 0; k < 3; k++) CHECK(VOTES(0, k));
+    DOWN(0); UP(0);
+    RUN_MS(REDLOCK_GUARD_MS - 1000);
+    CHECK(!VOTES(0, 0));
+    RUN_MS(3000);
+    CHECK(VOTES(0, 0));
+}
+
 TEST(s12_a_node_that_tells_no_role_has_no_vote)
 {
     CLUSTER_COLD(1, 1, (void)0);

@@ -47,6 +47,17 @@ TEST(s30_a_promoted_replica_gets_no_vote_from_new_clients)
     CHECK(totals.judged[SIM_RULE_S11_GUARD] > totals.worlds);
 }
 
+TEST(s11_s30_a_server_without_a_run_id_begins_its_guard_when_it_restarts_or_fails_over)
+{
+    struct sim_totals totals = { 0 };
+    for (uint64_t seed = 1; seed <= SEEDS; seed += tap_sample()) {
+        run_world(seed, SIM_CLASS_NAMELESS, &totals);
+        TAP_CONTEXT("seed %u", (unsigned)seed);
+        CHECK_STR(outcome.broken, "");
+    }
+    CHECK(totals.judged[SIM_RULE_S11_GUARD] > totals.worlds);
+}
+
 static void must_hold(enum sim_class class, struct sim_totals *totals)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed += tap_sample()) {

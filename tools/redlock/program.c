@@ -185,7 +185,7 @@ static const struct option_row option_rows[] = {
     { "retry", OPTION_RETRY, IN_LOCK, "DURATION", "mean pause between attempts (default: 100ms)" },
     { "no-wake-ups", OPTION_NO_WAKE_UPS, IN_LOCK, NULL,
       "neither hear of releases nor tell of them, for\nservers whose ACL forbids pub/sub" },
-    { "trust-unknown", OPTION_TRUST_UNKNOWN, IN_ALL, NULL, "servers that refuse INFO may vote" },
+    { "trust-unknown", OPTION_TRUST_UNKNOWN, IN_ALL, NULL, "servers that refuse INFO, or have no run_id, may vote" },
     OPTION_ROWS_OF_LOGIN(IN_ALL),
     { "metrics", OPTION_METRICS, IN_PROGRAM | IN_KEEP, "FILE", "write metrics for Prometheus (node_exporter) to FILE" },
     { "metrics-label", OPTION_METRICS_LABEL, IN_PROGRAM | IN_KEEP, "NAME=VALUE",
