@@ -390,9 +390,10 @@ REDLOCK_OUTLINE void wire_read_info(const char *line, size_t size, struct redloc
     key = wire_begins(line, size, "uptime_in_seconds:");
     /* S11: a missing, negative or absurd number is none. */
     if (key && wire_read_decimal(line + key, size - key, WIRE_UPTIME_MAX, &uptime_s)) identity->uptime_s = (uint32_t)uptime_s;
-    /* S30: -1 is none. The last two digits tell one failover from the next. The result is odd, so that it is never 0. */
+    /* S30: -1 is none, and so is Garnet's N/A. The last two digits tell one failover from the next. The result is odd, so that it
+     * is never 0. */
     key = wire_begins(line, size, "second_repl_offset:");
-    if (key && line[size - 2] != '-') identity->history = (uint8_t)(line[size - 2] * 20 + line[size - 1] * 2 + 1);
+    if (key && line[size - 2] != '-' && line[size - 1] != 'A') identity->history = (uint8_t)(line[size - 2] * 20 + line[size - 1] * 2 + 1);
     key = wire_begins(line, size, "role:");
     if (key) {
         identity->has_role = true;

@@ -52,7 +52,7 @@ static void make_well(struct survey_node *node, unsigned k)
         { FACT_ROLE, "master" }, { FACT_APPENDFSYNC, "always" }, { FACT_FSYNC_ON_REWRITE, "no" }, { FACT_SAVE, "" },
         { FACT_STOP_WRITES, "yes" }, { FACT_TIMEOUT, "0" }, { FACT_OUTPUT_LIMIT, "normal 0 0 0 pubsub 33554432 8388608 60" },
         { FACT_CLIENTS_MEMORY, "0" }, { FACT_FLUSHES, "0" }, { FACT_SLOWEST_MEAN, "4" }, { FACT_SLOW_CALL, "0" },
-        { FACT_SCRIPT_SHA, "e0e1f9fabfc9d4800c877a703b823ac0578ff8db" }, { FACT_USER, "default" }
+        { FACT_SCRIPT_ANSWER, "yes" }, { FACT_SCRIPT_SHA, "e0e1f9fabfc9d4800c877a703b823ac0578ff8db" }, { FACT_USER, "default" }
     };
     char info[sizeof good_info + 40];
 

@@ -801,6 +801,7 @@ TEST(s11_an_uptime_that_is_missing_negative_or_absurd_is_none)
 TEST(s30_a_history_that_was_taken_over_is_told_from_none_and_from_the_next)
 {
     CHECK_INT(info("second_repl_offset:-1").history, 0);
+    CHECK_INT(info("second_repl_offset:N/A").history, 0);
     CHECK_INT(info("second_repl_offset_of_mine:7").history, 0);
     CHECK(info("second_repl_offset:").history > 0);     /* Nonsense is no reason to believe an uptime. */
     for (unsigned i = 0; i < 200; i++) {

@@ -87,12 +87,23 @@ void judge_idle(struct judging *j)
     else well(j, "idle connections stay");
 }
 
+/* A server that has EVAL may still refuse all scripts, as Garnet does by default. One without it is told of by judge_access. */
+static bool runs_scripts(struct judging *j)
+{
+    const char *words = j->node->errors[QUESTION_EVAL], *fix = text_lasting_advice(words);
+
+    if (survey_asked(j->node, FACT_SCRIPT_ANSWER) != ANSWER_ERROR || text_find(words, "unknown command")) return true;
+    found(j, SEVERITY_UNSAFE, fix ? fix : "see what it says", "runs no scripts, so it has no vote: %s", words);
+    return false;
+}
+
 void judge_scripts(struct judging *j)
 {
     static const char sha[] = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";      /* The script is "return 1". */
     enum survey_answer answer = survey_asked(j->node, FACT_SCRIPT_SHA);
     const char *told;
 
+    if (!runs_scripts(j)) return;
     if (answer == ANSWER_REFUSED || answer == ANSWER_ERROR) {
         found(j, SEVERITY_WARNING, answer == ANSWER_REFUSED ? "ACL SETUSER <user> +script|load" : GIVE_BACK,
               "SCRIPT LOAD is refused: scripts go out in full each time");
@@ -302,12 +313,13 @@ static void judge_no_vote(struct judging *j)
 {
     const struct survey_node *node = j->node;
     bool is_passing = node->trouble < REDLOCK_TROUBLE_RESTARTED || node->trouble == REDLOCK_TROUBLE_BUSY;
-    const char *fix = text_lacks_command(node->trouble_text) ? GIVE_BACK : "see what it says";
+    bool is_gone = text_find(node->trouble_text, "unknown command");
+    const char *fix = is_gone ? GIVE_BACK : text_lasting_advice(node->trouble_text);
 
     if (is_passing)
         found(j, SEVERITY_WARNING, "see its log, and run this again", "has no vote now: %s",
               node->trouble ? node->trouble_text : "no answer in time");
-    else found(j, SEVERITY_UNSAFE, fix, "has no vote: %s", node->trouble_text);
+    else found(j, SEVERITY_UNSAFE, fix ? fix : "see what it says", "has no vote: %s", node->trouble_text);
 }
 
 void judge_vote(struct judging *j)

@@ -105,7 +105,7 @@ const char *survey_barrier(const struct survey_node *node)
     const char *words = node->errors[QUESTION_WRITE];
 
     if (node->answers[QUESTION_WRITE] != ANSWER_ERROR) return NULL;
-    return strncmp(words, "ERR ", 4) != 0 || text_lacks_command(words) ? words : NULL;
+    return strncmp(words, "ERR ", 4) != 0 || text_lasting_advice(words) ? words : NULL;
 }
 
 bool survey_number(const struct survey_node *node, enum fact fact, uint64_t *number)
@@ -300,7 +300,7 @@ static void read_refusal(struct survey_node *node, enum question question, const
 }
 
 static const enum fact single_facts[QUESTION_COUNT] = {
-    [QUESTION_SCRIPT] = FACT_SCRIPT_SHA, [QUESTION_WHOAMI] = FACT_USER, [QUESTION_CANARY] = FACT_CANARY
+    [QUESTION_EVAL] = FACT_SCRIPT_ANSWER, [QUESTION_SCRIPT] = FACT_SCRIPT_SHA, [QUESTION_WHOAMI] = FACT_USER, [QUESTION_CANARY] = FACT_CANARY
 };
 
 void survey_read(struct survey_node *node, enum question question, struct redlock_question *reply)

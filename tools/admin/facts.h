@@ -28,6 +28,7 @@
     X(CLIENTS_MEMORY, "+config|get", "CONFIG", "GET", "maxmemory-clients")                           \
     X(MAX_CLIENTS, "+config|get", "CONFIG", "GET", "maxclients")    /* Before 6.2 INFO does not tell it. */ \
     X(SLOWLOG, "+slowlog|get", "SLOWLOG", "GET", "16")                                               \
+    X(EVAL, "+eval", "EVAL", "return 'yes'", "0")                                                    \
     X(SCRIPT, "+script|load", "SCRIPT", "LOAD", "return 1")                                          \
     X(WRITE, "+set ~redlock:doctor:*", "SET", SURVEY_KEY, "-", "NX", "XX")                           \
     X(CANARY, "+get ~redlock:canary*", "GET", REDLOCK_CANARY)       /* Only durable nodes are asked. */       \
@@ -70,6 +71,7 @@
     X(SLOWEST_NAME, INFO_COMMANDS, "")          /* The command that it is of. */                     \
     X(SLOW_CALL, SLOWLOG, "")                   /* The longest of the last calls, in us; 0: none. */ \
     X(SLOW_NAME, SLOWLOG, "")                                                                        \
+    X(SCRIPT_ANSWER, EVAL, "")                                                                       \
     X(SCRIPT_SHA, SCRIPT, "")                                                                        \
     X(CANARY, CANARY, "")                                                                            \
     X(USER, WHOAMI, "")

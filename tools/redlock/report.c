@@ -73,7 +73,8 @@ static const char *advice_on(const struct session *session, const char *text, en
 
     if (advice) return advice;
     if (trouble == REDLOCK_TROUBLE_NOPERM) return rights_advice(session->rights);
-    if (text_lacks_command(text)) return "it is disabled or renamed there, or the server lacks it: name servers that have it";
+    if (text_lasting_advice(text)) return text_lasting_advice(text);
+    if (text_find(text, "has no run_id") == text) return "wait; or, if no node has a replica: --trust-unknown";
     if (strcmp(text, "connection reset") == 0) return "is the server running there, or does it want TLS: rediss://?";
     return is_for_want_of_files(text) ? "raise the limit of open files: ulimit -n" : trouble_advice(session->output, trouble);
 }

@@ -199,9 +199,21 @@ void text_wipe(void *data, size_t size)
     for (; size > 0; size--) bytes[size - 1] = 0;
 }
 
-bool text_lacks_command(const char *error)
-{
-    static const char first[] = "ERR unknown command", in_script[] = "ERR Unknown Redis command";
+#define LACKS_COMMAND "it is disabled or renamed there, or the server lacks it: name servers that have it"
+#define UNDECLARED "scripts may use no key there but a plain lock's: --no-ticket; or start Dragonfly with " \
+                   "--default_lua_flags=allow-undeclared-keys"
 
-    return strncmp(error, first, sizeof first - 1) == 0 || strncmp(error, in_script, sizeof in_script - 1) == 0;
+const char *text_lasting_advice(const char *error)
+{
+    static const struct { const char *words, *advice; } refusals[] = {
+        { "ERR unknown command", LACKS_COMMAND },
+        { "ERR Unknown Redis command", LACKS_COMMAND },                         /* In a script, since Redis 7.0. */
+        { "Lua scripting support disabled", "start Garnet with --lua" },        /* CmdStrings.cs at e508a416 */
+        { "tried accessing undeclared", UNDECLARED },                           /* Dragonfly's error.h at f8eca6d0 */
+        { "passed using the KEYS array", UNDECLARED },                          /* Alibaba: node-redlock issue 74 */
+    };
+
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        if (text_find(error, refusals[i].words)) return refusals[i].advice;
+    return NULL;
 }

@@ -54,7 +54,8 @@ void text_cut_echo(char *text);
 /* Overwrites with zeros in a way that no compiler leaves out. */
 void text_wipe(void *data, size_t size);
 
-/* Is the error that of a server which does not have a command, or not by this name? In a script Redis says so since 7.0. */
-bool text_lacks_command(const char *error);
+/* What to do about a server that lacks a command, or refuses each script of a kind, which no waiting mends; NULL: the error is
+ * another one. */
+const char *text_lasting_advice(const char *error);
 
 #endif
