@@ -123,7 +123,8 @@ static void answer_handshake(struct redlock *r, unsigned k, enum redlock_command
 {
     struct redlock_node *node = &r->nodes[k];
 
-    if (node_read_handshake(node, &r->config, r->scripts, r->now_us, command, reply) && node_handshake_is_over(node)) end_handshake(r, k);
+    if (!node_read_handshake(node, &r->config, r->scripts, r->now_us, command, reply)) return;
+    if (node_handshake_is_over(node)) end_handshake(r, k);
 }
 
 /* The text of the script answers NOSCRIPT. It must not hide a trouble that only a person can end. */

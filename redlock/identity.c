@@ -38,9 +38,7 @@ void identity_read_info(const char *line, size_t size, struct redlock_identity *
 /* True if it may have been up for less time than we have known it. Its uptime counts whole seconds of a wall clock. */
 static bool may_have_restarted(const struct redlock_node *node, uint64_t now_us)
 {
-    uint64_t known_us = now_us >= node->met_at ? now_us - node->met_at : UINT64_MAX / 2;
-
-    return (uint64_t)node->identity.uptime_s * 1000000 < known_us + 1000000;
+    return node->met_at + (uint64_t)node->identity.uptime_s * 1000000 < now_us + 1000000;
 }
 
 void identity_conclude(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)

@@ -576,7 +576,7 @@ void node_describe(const struct redlock_node *node, const struct redlock_config 
     case REDLOCK_TROUBLE_PROTOCOL:    add_words(&w, "not a Redis server: "), add_words(&w, reason_text(node->detail)); break;
     case REDLOCK_TROUBLE_SILENT:      add_words(&w, reason_text(node->detail)); break;
     case REDLOCK_TROUBLE_RESTARTED:   describe_guard(node, config, now_us, &w); break;
-    case REDLOCK_TROUBLE_SAME_SERVER: 
+    case REDLOCK_TROUBLE_SAME_SERVER:
         add_words(&w, "same server as node ");
         add_number(&w, node->detail);
         if (node->identity.is_derived) add_words(&w, ", or both name no run_id, and the same process_id and tcp_port");

@@ -952,8 +952,8 @@ bool redlock_node_votes(const struct redlock *r, unsigned k, uint64_t now_us);
 bool redlock_node_gives_tickets(const struct redlock *r, unsigned k, uint64_t now_us);
 
 /* The run_id of the server that votes as node k, was the last to vote, or will vote when its guard is over. It has
- * REDLOCK_RUN_ID_SIZE bytes, in memory of the engine, and changes with each restart of the server. NULL: none is known, or it has none
- * and is trusted. */
+ * REDLOCK_RUN_ID_SIZE bytes, in memory of the engine, and changes with each restart of the server. NULL: none is known, or it
+ * has none and is trusted. */
 const uint8_t *redlock_node_run_id(const struct redlock *r, unsigned k);
 
 /* False while nobody can tell whether node k is there, which is before the first connection has succeeded or failed, and while a

@@ -139,7 +139,7 @@ bool wire_text_is(const struct wire_reply *reply, const char *text)
 {
     size_t length = wire_begins(reply->text, reply->text_size, text);
 
-    return length > 0 && length == reply->text_size && !reply->text_cut;
+    return length > 0 && length == reply->text_size;     /* A text that was cut is longer than each that we look for. */
 }
 
 bool wire_says(const struct wire_reply *reply, const char *words)
@@ -393,7 +393,8 @@ REDLOCK_OUTLINE void wire_read_info(const char *line, size_t size, struct redloc
     /* S30: -1 is none, and so is Garnet's N/A. The last two digits tell one failover from the next. The result is odd, so that it
      * is never 0. */
     key = wire_begins(line, size, "second_repl_offset:");
-    if (key && line[size - 2] != '-' && line[size - 1] != 'A') identity->history = (uint8_t)(line[size - 2] * 20 + line[size - 1] * 2 + 1);
+    if (key && line[size - 2] != '-' && line[size - 1] != 'A')
+        identity->history = (uint8_t)(line[size - 2] * 20 + line[size - 1] * 2 + 1);
     key = wire_begins(line, size, "role:");
     if (key) {
         identity->has_role = true;

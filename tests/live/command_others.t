@@ -134,7 +134,7 @@ redisson_is_refused() {
 
 is_no_trouble() {
     door=mutex:scripts
-    answers OK SET "$door" "$value" NX PX 8000 || return 1
+    answers OK SET "$door" "$value" NX PX 60000 || return 1
     for _ in 1 2 3 4 5; do
         everywhere SCRIPT FLUSH >/dev/null
         is 124 acquire --guard 0 "$door" && says 'held by somebody else' && ! says NOSCRIPT >/dev/null &&

@@ -107,7 +107,7 @@ bool sim_class_is_durable(enum sim_class class);
     X(SUBSCRIPTION_CUT, IN(LOSS),              "link for wake-ups cut")                           \
     X(RESTART_KEPT,  IN(CRASH_KEPT) | IN(DURABLE) | IN(NAMELESS), "node down, memory kept")                             \
     X(RESTART_EMPTY, IN(CRASH_LOST) | IN(NO_GUARD) | IN(TICKETS_SKEWED) | IN(TICKETS_NO_GUARD) | IN(PERIODS_NO_GUARD) | \
-                             IN(READERS_NO_GUARD) | IN(PERMITS_NO_GUARD) | IN(DURABLE) | IN(NAMELESS),                                      \
+                             IN(READERS_NO_GUARD) | IN(PERMITS_NO_GUARD) | IN(DURABLE) | IN(NAMELESS), \
                                             "node down, memory lost")                             \
     X(RESTART_BACK,  IN(CRASH_BACK) | IN(DURABLE_BACK) | IN(PROMOTED) | IN(NAMELESS), "node down, memory rolled back") \
     X(RATE,          IN(DRIFT_WITHIN) | IN(DRIFT_BEYOND), "node's clock has another rate")        \

@@ -226,6 +226,15 @@ TEST(a_plain_engine_and_one_with_all_features_exclude_each_other)
     EXPECT_STATUS(0, REDLOCK_TAKEN);
 }
 
+TEST(a_plain_engine_says_what_keeps_a_node_from_voting)
+{
+    CLUSTER_PLAIN(3, 1, (void)0);
+    NODE(0)->condition = MODEL_OUT_OF_MEMORY;
+    ACQUIRE(0, "door", DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_OOM);
+}
+
 TEST(s5_a_plain_engine_pays_its_debts)
 {
     CLUSTER_PLAIN(5, 1, (void)0);

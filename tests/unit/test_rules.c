@@ -1539,6 +1539,21 @@ TEST(a_proxy_that_runs_no_script_without_keys_has_a_vote)
     CHECK(VOTES(0, 0));
 }
 
+/* An echo of the command as it was sent, and a name in small letters. */
+TEST(s5_a_node_that_does_not_know_EVALSHA_gets_the_text_of_each_script)
+{
+    static const char *const errors[] = { "-ERR unknown command `EVALSHA`\r\n", "-ERR 'evalsha' is disabled\r\n" };
+
+    for (unsigned i = 0; i < 2; i++) {
+        CLUSTER(1);
+        ACQUIRE(0, "door", DOOR_TTL);
+        ANSWERS_ONCE(0, "RELEASE", errors[i]);
+        RELEASE(0);
+        EXPECT_STATUS(0, REDLOCK_OK);
+        CHECK(cluster_key(cluster, 0, "door") == NULL);
+    }
+}
+
 TEST(s5_a_node_without_EVALSHA_gets_the_text_of_each_script)
 {
     CLUSTER_COLD(1, 1, (void)0);
@@ -1576,7 +1591,7 @@ TEST(s12_a_server_without_a_run_id_votes_once_it_is_known_for_the_guard)
         EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_RESTARTED);
         EXPECT_WORDS(0, 0, "has no run_id, so a failover would not show, met 28 s ago, no vote for another 2 s");
         RUN_MS(2000);
-        for (unsigned k = 0; k < 3; k++) CHECK(VOTES(0, k));
+        for (unsigned k = 0; k < 3; k++) CHECK(VOTES(0, k) && redlock_node_run_id(ENGINE(0), k));
         RESET(0, 0);
         RUN_MS(3000);
         CHECK(VOTES(0, 0));
@@ -1644,10 +1659,11 @@ TEST(s12_servers_without_a_run_id_that_cannot_be_told_apart_have_one_vote)
 TEST(s12_servers_without_a_run_id_vote_at_once_if_they_are_trusted)
 {
     CLUSTER_COLD(3, 1, config.trust_unknown = true);
+    CHECK(!redlock_node_run_id(ENGINE(0), 0));
     take_run_ids(cluster, 3, true);
     NODE(2)->process_id = NODE(1)->process_id;
     RUN_MS(STORY_SETTLE_MS);
-    for (unsigned k = 0; k < 3; k++) CHECK(VOTES(0, k));
+    for (unsigned k = 0; k < 3; k++) CHECK(VOTES(0, k) && !redlock_node_run_id(ENGINE(0), k));
     DOWN(0); UP(0);
     RUN_MS(REDLOCK_GUARD_MS - 1000);
     CHECK(!VOTES(0, 0));

@@ -476,7 +476,9 @@ TEST(what_was_loaded_must_be_the_script_that_was_sent)
     const struct wire_reply refused = TEXT(RESP_ERROR, "ERR unknown command"), failed = TEXT(RESP_ERROR, "LOADING its data");
     const struct redlock_scripts *one = plain_scripts_for_one_loaded(), *all = plain_scripts_for_all();
     const struct wire_reply release = TEXT(RESP_BULK, WIRE_RELEASE_SHA1), extend_one = TEXT(RESP_BULK, WIRE_EXTEND_ONE_SHA1);
+    const struct wire_reply longer = TEXT(RESP_BULK, WIRE_RELEASE_SHA1 "0");
 
+    CHECK_INT(read_loaded(all, REDLOCK_COMMAND_LOAD_RELEASE, &longer), REDLOCK_ANSWER_WRONG);
     CHECK_INT(read_loaded(all, REDLOCK_COMMAND_LOAD_RELEASE, &release), REDLOCK_ANSWER_GRANTED);
     CHECK_INT(read_loaded(one, REDLOCK_COMMAND_LOAD_RELEASE, &release), REDLOCK_ANSWER_WRONG);
     CHECK_INT(read_loaded(all, REDLOCK_COMMAND_LOAD_EXTEND, &release), REDLOCK_ANSWER_WRONG);
@@ -873,6 +875,7 @@ TEST(s12_nothing_stands_in_for_a_run_id_that_is_there)
 TEST(s12_a_role_is_a_whole_word)
 {
     CHECK_INT(info("role:masterful").trouble, REDLOCK_TROUBLE_REPLICA);
+    CHECK_INT(info("role:masteR").trouble, REDLOCK_TROUBLE_REPLICA);
     CHECK_INT(info("role:maste").trouble, REDLOCK_TROUBLE_REPLICA);
     CHECK_INT(info("role: master").trouble, REDLOCK_TROUBLE_REPLICA);
 }

@@ -59,8 +59,8 @@ const struct model_entry *entry_behind(const struct model_key *key, const struct
 /* The key of a sorted set, for a command that would be executed. NULL: there is none, or run->error. */
 struct model_key *sorted_set(struct run *run, struct slice name);
 bool call_zadd(struct run *run, struct slice name, uint64_t score, struct slice member);
-/* Raises the flag, if the script does so. Adds an entry to the waiters by PEXPIRE, which tests whether the script may set a TTL, then
- * ZADD and PEXPIRE. */
+/* Raises the flag, if the script does so. Adds an entry to the waiters by PEXPIRE, which tests whether the script may set a TTL,
+ * then ZADD and PEXPIRE. */
 bool call_line_up(struct run *run, bool raises_flag, struct slice waiters, uint64_t score, struct slice member, int64_t life_ms);
 void call_zrem(struct run *run, struct slice name, struct slice member);
 bool call_zrem_counted(struct run *run, struct slice name, struct slice member, unsigned *count);   /* Adds how many have gone. */

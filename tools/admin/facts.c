@@ -300,7 +300,8 @@ static void read_refusal(struct survey_node *node, enum question question, const
 }
 
 static const enum fact single_facts[QUESTION_COUNT] = {
-    [QUESTION_EVAL] = FACT_SCRIPT_ANSWER, [QUESTION_SCRIPT] = FACT_SCRIPT_SHA, [QUESTION_WHOAMI] = FACT_USER, [QUESTION_CANARY] = FACT_CANARY
+    [QUESTION_EVAL] = FACT_SCRIPT_ANSWER, [QUESTION_SCRIPT] = FACT_SCRIPT_SHA, [QUESTION_WHOAMI] = FACT_USER,
+    [QUESTION_CANARY] = FACT_CANARY
 };
 
 void survey_read(struct survey_node *node, enum question question, struct redlock_question *reply)
