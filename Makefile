@@ -325,7 +325,7 @@ $(BUILD)/chaos_clock.so: tests/chaos/clock.c tests/chaos/clock.h $(BUILD)/flags
 	$(Q)$(COMPILE) -fPIC -shared -o $@ $<
 
 chaos: $(BUILD)/chaos_client $(BUILD)/chaos_driver $(BUILD)/chaos_clock.so
-	@tools/need redis-server perl
+	@tools/need redis-server perl python3
 	@BUILD='$(abspath $(BUILD))' tests/chaos/run $(or $(SECONDS),60)
 
 # Redlock libraries of others and ours on the same servers. Those of the npm registry are fetched into $(BUILD)/interop.
