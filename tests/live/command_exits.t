@@ -184,7 +184,7 @@ without_run_id() {
     for option in --no-ticket --trust-unknown; do
         perl -Itests/live -MFakeNodes -e '@FakeNodes::info = ("run_id:none\r\n") x 3; FakeNodes::serve(sub { "+OK\r\n" }, @ARGV)' \
             "$redlock" run --guard 0 $option never -- true 2>"$directory/err"
-        [ $? = 125 ] && says 'INFO names no run_id, no mode, or no role \(without .* nobody sees a restart: name servers that tell them\)$' &&
+        [ $? = 125 ] && says 'INFO names no run_id \(nor what could stand in\), no mode, or no role \(without .* nobody sees a restart: name servers that tell them\)$' &&
         ! grep -e --trust-unknown "$directory/err" || return 1
     done
 }

@@ -29,19 +29,12 @@ static bool is_lasting(const struct session_note *note)
     }
 }
 
-/* An answer that is no vote leaves UNKNOWN. A node with another vote may have refused only that a client stands in line. */
-static bool may_grant(const struct session *session, unsigned k)
-{
-    return redlock_node_votes(&session->client.engine, k, redlock_now_us()) &&
-           redlock_vote_of(&session->lock, k) != REDLOCK_VOTE_UNKNOWN;
-}
-
 bool nodes_are_hopeless(const struct session *session)
 {
     unsigned count = redlock_node_count(&session->client), lasting = 0;
 
     assert(count > 0);
-    for (unsigned k = 0; k < count; k++) lasting += is_lasting(&session->notes[k]) && !may_grant(session, k);
+    for (unsigned k = 0; k < count; k++) lasting += is_lasting(&session->notes[k]);
     return lasting > count - redlock_quorum(count);
 }
 

@@ -83,6 +83,18 @@ static void watch_attempts(struct session *session, struct patience *patience)
     say("%s: waiting", session->output->resource);
 }
 
+/* True if a quorum has refused no acquire, but at most that we stand in line. An answer that is no vote leaves UNKNOWN. */
+static bool may_be_granted(const struct session *session)
+{
+    unsigned count = redlock_node_count(&session->client), may = 0;
+    uint64_t now = redlock_now_us();
+
+    assert(count > 0);
+    for (unsigned k = 0; k < count; k++)
+        may += redlock_node_votes(&session->client.engine, k, now) && redlock_vote_of(&session->lock, k) != REDLOCK_VOTE_UNKNOWN;
+    return may >= redlock_quorum(count);
+}
+
 /* Does the wait end here, since none of what keeps the nodes from voting mends itself? Not if it began well, when a quorum
  * said that the lock is held: then somebody who has changed a password may be about to change it here. */
 static bool is_hopeless(struct session *session)
@@ -90,7 +102,8 @@ static bool is_hopeless(struct session *session)
     enum redlock_status why = notes_attempt_status(session);
 
     session->began_well |= why == REDLOCK_TAKEN || why == REDLOCK_TOO_LATE;
-    return !session->began_well && !session->settings->waits_through_errors && nodes_are_hopeless(session);
+    if (session->began_well || session->settings->waits_through_errors) return false;
+    return nodes_are_hopeless(session) && !may_be_granted(session);
 }
 
 /* How an acquire ended. Was it won in the very moment when a signal came, it is released. */
