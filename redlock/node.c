@@ -321,7 +321,7 @@ static void begin_reply(struct redlock_reply *reply, const struct resp_item *ite
 }
 
 REDLOCK_OUTLINE static void keep_item(struct redlock_node *node, const struct redlock_scripts *scripts,
-                      const struct resp_item *item, enum redlock_command command)
+                                      const struct resp_item *item, enum redlock_command command)
 {
     struct redlock_reply *reply = &node->reply;
 
