@@ -44,12 +44,13 @@ static bool may_have_restarted(const struct redlock_node *node, uint64_t now_us)
 void identity_conclude(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
 {
     struct redlock_identity *identity = &node->identity;
+    uintptr_t place = (uintptr_t)node;
     bool is_seen;
 
     identity->is_derived = identity->is_derived && !identity->has_run_id;
     if (!identity->is_derived) return;
     identity->has_run_id = true;
-    if (config->trust_unknown) mix(identity, &node, sizeof node);
+    if (config->trust_unknown) mix(identity, &place, sizeof place);
     is_seen = node->has_run_id && are_same_bytes(node->run_id, identity->run_id, sizeof node->run_id);
     /* S11: after a restart it is treated as another server than before. */
     if (is_seen && may_have_restarted(node, now_us)) node->run_id[0] = (uint8_t)~identity->run_id[0];
