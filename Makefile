@@ -88,7 +88,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 # ---- Library, command, test programs ----
 
 .PHONY: all test test-unit test-live test-tls test-through-tls programs check-symbols check-floors compilers processors bare mutants sim soak stories explore \
-        playground test-playground test-page guide test-guide chaos interop monitoring examples firmware fuzz coverage prove demo bench cost size amalgamation lint scripts \
+        playground test-playground test-page guide test-guide chaos interop monitoring examples firmware fuzz coverage prove proof demo bench cost size amalgamation lint scripts \
         shared packages dist deb \
         install install-lib install-bin install-shared uninstall clean help FORCE
 .SECONDARY:
@@ -369,6 +369,10 @@ coverage:
 prove:
 	@tests/prove/run
 
+# The algorithm itself, for any number of nodes and clients and any schedule, has a proof that Coq checks.
+proof:
+	@tests/proof/run
+
 # The headers with the Lua scripts of the nodes, from the .lua files. They are committed, so that no build needs Perl.
 scripts:
 	@tools/need prove
@@ -515,6 +519,7 @@ help:
 	@echo 'make firmware       a lock from a Cortex-M3 without an operating system, in QEMU, over five serial lines'
 	@echo 'make fuzz           random inputs;  make coverage: the branches that the tests take'
 	@echo 'make prove          all inputs of parser, encoder, arithmetic, replies and addresses, by Frama-C'
+	@echo 'make proof          the algorithm, for any number of nodes and clients and any schedule, by Coq'
 	@echo 'make playground     one HTML file with the engine and its model servers, to be opened in a browser;  make test-playground test-page'
 	@echo 'make guide          the manuals as HTML, with figures that the playground draws;  make test-guide'
 	@echo 'make bench          speed beside raw sockets (and through TLS);  make size: code and memory beside their budgets'
