@@ -1,6 +1,7 @@
 (* What breaks when one assumption is dropped and all others hold. One node is enough for most. *)
 From Coq Require Import List ZArith Lia.
-From redlock Require Import clocks quorum node exclusion.
+From redlock Require Import clocks quorum exclusion plain tickets.
+From redlock Require shared periods.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -18,18 +19,18 @@ Inductive rule :=
 Definition unless (dropped r : rule) (p : Prop) := dropped = r \/ p.
 
 (* What a round that was won has, but for one rule. *)
-Definition won_but (dropped : rule) (w : world) (quorum : nat) (r : round) :=
+Definition won_but (dropped : rule) (w : world plain) (quorum : nat) (r : round plain) :=
   unless dropped True_votes (votes_are_true w r) /\
   unless dropped Covered_clocks (covers (clock_errors w) (ttl r) (drift r)) /\
   unless dropped Kept_guard
-    (forall n i k kept, In (n, i) (grants_counted r) -> (k < i)%nat ->
-      does (nodes w n) k = Restart kept ->
+    (forall n i k, In (n, i) (grants_counted r) -> (k < i)%nat -> restarts plain (nodes w n) k ->
       counted (clock_errors w) (guard w) (at_time (nodes w n) k) (at_time (nodes w n) i)) /\
   unless dropped Short_ttl (ttl r <= guard w) /\
   (quorum <= length (grants_counted r))%nat /\ elapsed w r (decided r) + drift r < ttl r.
 
 (* Two hold the lock at one time, although a single rule was dropped. *)
-Definition accident (dropped : rule) (w : world) (quorum : nat) (a b : round) (now : Z) :=
+Definition accident (dropped : rule) (w : world plain) (quorum : nat) (a b : round plain) (now :
+  Z) :=
   in_order w /\
   unless dropped Right_clocks (clocks_run_right w []) /\
   unless dropped Own_releases (releases_are_own w []) /\
@@ -49,10 +50,11 @@ Proof.
     apply A in V; [|discriminate]. apply A in C; [|discriminate]. apply A in G; [|discriminate].
     apply A in S; [|discriminate].
     unfold won, guard_is_kept. repeat (split; [assumption|]). split; [|auto]. split; [assumption|].
-    intros n i k kept Hin _. apply G. assumption. }
+    intros n i k Hin _. apply G. assumption. }
   apply A in Hc; [|discriminate]. apply A in Hr; [|discriminate]. apply A in Hu; [|discriminate].
   apply A in Hm; [|discriminate].
-  apply Hne, (promises_exclude w [] quorum) with (now := now); auto. simpl. lia.
+  refine (promises_exclude w [] quorum plain_is_sound Ho Hc Hu Hr _ a b now (W a Wa)
+    (W b Wb) Pa Pb Hne). simpl. lia.
 Qed.
 
 (* ---- Small worlds ---- *)
@@ -69,7 +71,7 @@ Fixpoint pick (l : list (Z * event)) (k : nat) : Z * event :=
   | x :: _, O => x
   | _ :: rest, S k' => pick rest k'
   end.
-Definition tells (c : Z -> Z) (l : list (Z * event)) : node :=
+Definition tells (c : Z -> Z) (l : list (Z * event)) : history plain :=
   {| clock := c; first := free; at_time := fun k => fst (pick l k);
     does := fun k => snd (pick l k) |}.
 
@@ -78,15 +80,16 @@ Definition exact : errors := {| fast := 0; slow := 0; server_grain := 0; client_
 Definition never (t : token) : option Z := None.
 
 Definition lone (server client : Z -> Z) (released : token ->
-  option Z) (l : list (Z * event)) : world :=
+  option Z) (l : list (Z * event)) : world plain :=
   {| node_count := 1; nodes := fun _ => tells server l; client_clocks := fun _ => client;
     release_began := released;
      clock_errors := exact; guard := 10 |}.
 
 (* A round of the client with this number, which is its token, too: a TTL of 10, granted by node n
    in its event i. *)
-Definition takes_part (c : nat) (n i : nat) (start finish : Z) : round :=
-  {| client := c; signed := c; ttl := 10; drift := 0; started := start; decided := finish;
+Definition takes_part (c n i : nat) (start finish : Z) : round plain :=
+  {| client := c; signed := c : claim plain; ttl := 10; drift := 0; started := start;
+    decided := finish;
     grants_counted := [(n, i)] |}.
 
 Ltac cases_of k := destruct k as [|[|[|[|k]]]].
@@ -99,12 +102,12 @@ Proof.
   cbn [fast slow server_grain client_grain]. repeat split; intros; lia.
 Qed.
 Ltac show_clocks := split; [apply true_time_is_right|split; intros; apply true_time_is_right].
-Ltac show_undisturbed := intros n k after _; cases_of k; simpl; discriminate.
+Ltac show_undisturbed := intros n k _ [after E]; cases_of k; simpl in E; discriminate.
 Ltac show_releases := intros n k t _; cases_of k; simpl; discriminate.
 Ltac show_votes := split; [repeat constructor; simpl; tauto|];
   intros n i Hin; simpl in Hin; destruct Hin as [Hin|[]]; inversion Hin; subst; clear Hin;
-  (split; [simpl; lia|split; [left; eexists; reflexivity|split; [reflexivity|simpl; lia]]]).
-Ltac show_guard := intros n i k kept Hin Hk E; simpl in Hin; destruct Hin as [Hin|[]];
+  (split; [simpl; lia|split; [split; [left; eexists; reflexivity|reflexivity]|simpl; lia]]).
+Ltac show_guard := intros n i k Hin Hk [kept E]; simpl in Hin; destruct Hin as [Hin|[]];
   inversion Hin; subst; clear Hin;
   cases_of k; simpl in *; try discriminate; try lia; unfold counted, million, exact; simpl; lia.
 Ltac show_promise := split; [simpl; lia|split; [vm_compute; reflexivity|intros y Hy; simpl in Hy;
@@ -137,8 +140,9 @@ Proof. show_accident. Qed.
 
 (* A TTL longer than the guard: here the node restarts at 2, and the guard of 10 is kept until 12.
    *)
-Definition takes_longer (c i : nat) (start finish long : Z) : round :=
-  {| client := c; signed := c; ttl := long; drift := 0; started := start; decided := finish;
+Definition takes_longer (c i : nat) (start finish long : Z) : round plain :=
+  {| client := c; signed := c : claim plain; ttl := long; drift := 0; started := start;
+    decided := finish;
     grants_counted := [(O, i)] |}.
 Theorem ttl_over_guard :
   accident Short_ttl (lone true_time true_time never [(1, Acquire 1%nat 50 None); (2, Restart free);
@@ -174,7 +178,7 @@ Proof. show_accident. Qed.
 
 (* The same, if it is known that clocks may err so much, and the drift does not cover it. *)
 Definition wild : errors := {| fast := 9000000; slow := 0; server_grain := 0; client_grain := 0 |}.
-Definition known_to_be_wild : world :=
+Definition known_to_be_wild : world plain :=
   {| node_count := 1; nodes := fun _ => tells runs_wild [(1, take 1); (3, take 2)];
     client_clocks := fun _ => true_time;
      release_began := never; clock_errors := wild; guard := 10 |}.
@@ -183,9 +187,9 @@ Theorem drift_too_small : accident Covered_clocks known_to_be_wild 1 (takes_part
 Proof.
   split; [show_order|]. split.
   { right. unfold clocks_run_right, sane, server_clock, client_clock, runs_no_faster,
-    runs_no_slower, known_to_be_wild, tells,
+    runs_no_slower, known_to_be_wild, tells, plain,
       true_time, runs_wild, million, wild.
-    cbn [clock_errors nodes client_clocks clock fast slow server_grain client_grain].
+    cbn [clock_of clock_errors nodes client_clocks clock fast slow server_grain client_grain].
     repeat split; intros; lia. }
   repeat split; try (right; show_releases); try (right; show_undisturbed); try (right; simpl; lia);
     try (left; reflexivity);
@@ -201,7 +205,7 @@ Theorem client_clock_stands_still :
 Proof. show_accident. Qed.
 
 (* S1: half of the nodes is no quorum; neither is a majority of those that answered. *)
-Definition halves : world :=
+Definition halves : world plain :=
   {| node_count := 2; nodes := fun n => tells true_time [(1, take (S n))];
     client_clocks := fun _ => true_time;
      release_began := never; clock_errors := exact; guard := 10 |}.
@@ -233,21 +237,114 @@ Proof.
   assert (C : clocks_run_right pauses []) by show_clocks.
   assert (U : undisturbed pauses []) by show_undisturbed.
   assert (R : releases_are_own pauses []) by show_releases.
-  assert (G : forall r n i k kept, In (n, i) (grants_counted r) -> good [] n -> (k < i)%nat ->
-    does (nodes pauses n) k = Restart kept -> counted (clock_errors pauses) (guard pauses) (at_time
-      (nodes pauses n) k)
-    (at_time (nodes pauses n) i)) by (intros r n i k kept _ _ _; cases_of k; simpl; discriminate).
+  assert (G : forall r : round plain, ttl r <= 10 -> guard_is_kept pauses [] r).
+  { intros r Ht. split; [exact Ht|]. intros n i k _ _ _ [kept E].
+  cases_of k; simpl in E; discriminate. }
   assert (A : held pauses [] 1 1%nat 2).
   { exists (takes_part 1 0 0 0 1). split; [reflexivity|]. split; [|show_promise].
-    split; [show_votes|]. split; [split; [simpl; lia|apply G]|].
+    split; [show_votes|]. split; [apply G; simpl; lia|].
     split; [unfold covers, million; simpl; lia|].
     split; [simpl; lia|vm_compute; reflexivity]. }
   assert (B : held pauses [] 1 2%nat 13).
   { exists (takes_part 2 0 1 11 12). split; [reflexivity|]. split; [|show_promise].
-    split; [show_votes|]. split; [split; [simpl; lia|apply G]|].
+    split; [show_votes|]. split; [apply G; simpl; lia|].
     split; [unfold covers, million; simpl; lia|].
     split; [simpl; lia|vm_compute; reflexivity]. }
   split; [assumption|]. split; [assumption|]. intro H.
-  assert (1%nat = 2%nat); [|discriminate].
-  apply (held_excludes pauses [] 1 O C U R) with (now := 13); try assumption. simpl. lia.
+  refine (held_excludes pauses [] 1 plain_is_sound O C U R _ 1%nat 2%nat 13 H B _); simpl;
+    [lia|discriminate].
 Qed.
+
+(* ---- Tickets ---- *)
+
+Definition shown (number : Z) : ticket := {| number := number; life := 1000; skew := 40 |}.
+Definition take_with (t : nat) (number : Z) : event := Acquire t 10 (Some (shown number)).
+
+(* A later holder has a smaller ticket. The lock itself is as it should be. *)
+Definition ticket_accident (w : world plain) (walls : nat -> Z ->
+  Z) (a b : round plain) (f g : ticket) :=
+  in_order w /\ clocks_run_right w [] /\ undisturbed w [] /\ releases_are_own w [] /\
+  won_with w [] 1 a f /\ won_with w [] 1 b g /\ proposes 40 walls a f /\
+    proposes 40 walls b g /\
+  signed a <> signed b /\ decided a < started b /\ number g < number f.
+
+Ltac show_guarded := intros n i k Hin _ Hk [kept E]; simpl in Hin; destruct Hin as [Hin|[]];
+  inversion Hin; subst; clear Hin;
+  cases_of k; simpl in E; try discriminate; try lia; vm_compute; discriminate.
+Ltac show_round := split; [show_votes|split; [split; [simpl; lia|show_guarded]|
+  split; [unfold covers, million; simpl; lia|split; [simpl; lia|vm_compute; reflexivity]]]].
+Ltac show_round_with := split; [show_round|intros n i Hin; simpl in Hin; destruct Hin as [Hin|[]];
+  inversion Hin; reflexivity].
+Ltac show_ticket_accident := split; [show_order|split; [show_clocks|split; [show_undisturbed|split;
+  [show_releases|
+  split; [show_round_with|split; [show_round_with|split; [split; [vm_compute;
+    discriminate|reflexivity]|
+  split; [split; [vm_compute; discriminate|reflexivity]|split; [discriminate|split; vm_compute;
+    reflexivity]]]]]]]]].
+
+(* "Tickets: nodes restart empty, without the guard" that is longer by twice the skew. The guard of
+   a plain lock, 10 since the restart at 2, is kept, and all wall clocks are right. *)
+Definition forgets_early := lone true_time true_time never [(1, take_with 1 41); (2, Restart free);
+  (13, take_with 2 12)].
+Theorem guard_of_plain_locks_is_too_short_for_tickets :
+  walls_agree forgets_early [] 40 0 (fun _ => true_time) /\
+  ticket_accident forgets_early (fun _ => true_time) (takes_part 1 0 0 0 1) (takes_part 2 0 2 12 13)
+    (shown 41) (shown 12).
+Proof.
+  split; [|show_ticket_accident].
+  unfold walls_agree, forgets_early, lone, tells, true_time, million, exact.
+  cbn [clock_errors nodes clock fast]. repeat split; intros; lia.
+Qed.
+
+(* "Tickets: nodes restart empty, wall clocks differ by more than the skew." The guard for tickets,
+   90, is kept. *)
+Definition late_wall (c : nat) (t : Z) := match c with 2%nat => t - 80 | _ => t end.
+Definition forgets_long_ago := lone true_time true_time never [(1, take_with 1 41);
+  (2, Restart free); (93, take_with 2 12)].
+Theorem wall_clocks_beyond_skew :
+  guard_for_tickets_is_kept forgets_long_ago [] 40 (takes_part 2 0 2 92 93) /\
+  ticket_accident forgets_long_ago late_wall (takes_part 1 0 0 0 1) (takes_part 2 0 2 92 93)
+    (shown 41) (shown 12).
+Proof. split; [show_guarded|show_ticket_accident]. Qed.
+
+(* ---- Readers and writers ---- *)
+
+(* "Shared locks: FLUSHALL, a restart without the guard": a node that forgets a reader gives the key
+   to a writer. *)
+Theorem forgotten_reader_is_beside_a_writer :
+  let reader := {| shared.lock := 1; shared.digits := 1 |} in
+  let writer := {| shared.lock := 2; shared.digits := 2 |} in
+  let s := shared.step 1 {| shared.key := None; shared.readers := [] |} (shared.Read reader 10) in
+  shared.grants 3 s (shared.Write writer 10) = false /\
+  shared.grants 3 (shared.step 2 s (shared.Restart {| shared.key := None;
+    shared.readers := [] |})) (shared.Write writer 10) = true.
+Proof. split; reflexivity. Qed.
+
+(* Redisson before its pull request 2144: a reader that sets the key's TTL to its own cuts another
+   reader's. *)
+Theorem short_reader_must_not_shorten_the_key :
+  let long := {| shared.lock := 1; shared.digits := 1 |} in
+  let short := {| shared.lock := 2; shared.digits := 2 |} in
+  let writer := {| shared.lock := 3; shared.digits := 3 |} in
+  let s := shared.step 1 {| shared.key := None; shared.readers := [] |} (shared.Read long 10) in
+  shared.grants 5 (shared.step 2 s (shared.Read short 1)) (shared.Write writer 10) = false /\
+  shared.grants 5 {| shared.key := Some (shared.Shared, 3); shared.readers := [(short, 3);
+    (long, 11)] |}
+    (shared.Write writer 10) = true.
+Proof. split; reflexivity. Qed.
+
+(* ---- Once per period ---- *)
+
+(* "Once per period: nodes restart empty and take part": one period, two markers. *)
+Definition marked : periods.node := {|
+  periods.clock := true_time; periods.first := None;
+  periods.at_time := fun k => Z.of_nat k;
+  periods.does := fun k => match k with
+    | 1%nat => periods.Mark 0 1 1 1000 5
+    | 2%nat => periods.Restart None
+    | 3%nat => periods.Mark 0 2 3 1000 5
+    | _ => periods.Other end |}.
+Theorem forgotten_mark_lets_a_job_run_twice :
+  periods.grants 1 (periods.before marked 1) (periods.does marked 1) = true /\
+  periods.grants 3 (periods.before marked 3) (periods.does marked 3) = true.
+Proof. split; reflexivity. Qed.

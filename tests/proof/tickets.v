@@ -1,6 +1,6 @@
 (* Tickets, elsewhere called fencing tokens: a later holder has a larger number (S15). *)
 From Coq Require Import List ZArith Lia Bool.
-From redlock Require Import clocks quorum node exclusion.
+From redlock Require Import clocks quorum exclusion plain.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -89,7 +89,7 @@ Proof.
 Qed.
 
 Section World.
-Variable w : world.
+Variable w : world plain.
 Variable bad : list nat.
 Variable quorum : nat.
 (* How far a ticket may be ahead of a node's clock: ticket_skew_ms. *)
@@ -99,7 +99,7 @@ Variable differ : Z.            (* How far a wall clock may be from true time. *
 Variable walls : nat -> Z -> Z.
 
 (* A won acquire whose nodes have granted the same ticket. *)
-Definition won_with (r : round) (f : ticket) :=
+Definition won_with (r : round plain) (f : ticket) :=
   won w bad quorum r /\
   forall n i, In (n, i) (grants_counted r) -> does (nodes w n) i = Acquire (signed r) (ttl r)
     (Some f).
@@ -116,24 +116,26 @@ Definition walls_agree :=
 
 (* S15: the number is at least the wall clock at the start of the round, ticket_propose; the largest
    number that a node may grant comes with it (ahead.lua). *)
-Definition proposes (r : round) (f : ticket) := walls (client r) (started r) <= number f /\
+Definition proposes (r : round plain) (f : ticket) := walls (client r) (started r) <= number f /\
   skew f = skews.
 
 (* S15: the guard for tickets is longer by twice the skew, guard_us; it counts from a restart on. *)
-Definition guard_for_tickets_is_kept (r : round) :=
-  forall n i k kept, In (n, i) (grants_counted r) -> good bad n -> (k < i)%nat ->
-    does (nodes w n) k = Restart kept ->
+Definition guard_for_tickets_is_kept (r : round plain) :=
+  forall n i k, In (n, i) (grants_counted r) -> good bad n -> (k < i)%nat ->
+    restarts plain (nodes w n) k ->
     counted (clock_errors w) (guard w + 2 * skews) (at_time (nodes w n) k) (at_time (nodes w n) i).
 
 (* S15: "a counter must outlive every attempt from before a restart", ticket_check. *)
 Definition counters_live_long := forall n, good bad n ->
   long_lives (nodes w n) (guard w + 2 * skews).
 
-Hypothesis order : in_order w.
+Hypothesis in_turn : in_order w.
 Hypothesis clocks : clocks_run_right w bad.
 Hypothesis undisturbed_nodes : undisturbed w bad.
 Hypothesis agreement : walls_agree.
 Hypothesis lives : counters_live_long.
+
+Let order n i j : (i <= j)%nat -> at_time (nodes w n) i <= at_time (nodes w n) j := in_turn n i j.
 
 (* A node that has forgotten a ticket grants one that the wall clocks make larger. *)
 Lemma clocks_make_tickets_grow a b f g n i j :
@@ -144,7 +146,8 @@ Lemma clocks_make_tickets_grow a b f g n i j :
 Proof.
   intros [[Wa _] Fa] [[Vb [[Gb _] [Cb [_ Eb]]]] Fb] [_ Sa] [Pb _] Ia Ib Hg [from [Hfrom Hc]].
   destruct clocks as [Hx [_ Hcl]]. destruct agreement as [Hd [Hs [Hroom [Hn Hw]]]].
-  destruct (proj2 Wa n i Ia) as [_ [_ [Gi _]]]. destruct (proj2 Vb n j Ib) as [_ [_ [_ Bj]]].
+  destruct (proj2 Wa n i Ia) as [_ [[_ Gi] _]]. destruct (proj2 Vb n j Ib) as [_ [_ Bj]].
+  as_plain.
   assert (A : number f <= at_time (nodes w n) i + differ + skews).
   { unfold granted in Gi. rewrite (Fa n i Ia) in Gi. simpl in Gi.
     destruct (live_key _ _); [discriminate|]. apply andb_true_iff in Gi. destruct Gi as [_ Gi].
@@ -187,7 +190,7 @@ Lemma later_grant_has_larger_ticket a b f g n i j :
     number f < number g.
 Proof.
   intros Wa Wb Pa Pb Kb Ia Ib Hg Hij. pose proof Wa as [[Va _] Fa]. pose proof Wb as [[Vb _] Fb].
-  destruct (proj2 Va n i Ia) as [_ [_ [Gi _]]]. destruct (proj2 Vb n j Ib) as [_ [_ [Gj _]]].
+  destruct (proj2 Va n i Ia) as [_ [[_ Gi] _]]. destruct (proj2 Vb n j Ib) as [_ [[_ Gj] _]].
   set (l := guard w + 2 * skews). destruct clocks as [Hx [Hs _]].
   pose proof (order n i j ltac:(lia)).
   assert (Hlate : forall m p, (i <= m <= p)%nat -> (p <= j)%nat ->
@@ -206,7 +209,7 @@ Proof.
     try assumption.
   - apply lives; assumption.
   - apply Fa; assumption.
-  - intros k after _. apply undisturbed_nodes; assumption.
+  - intros k after _ E. apply (undisturbed_nodes n k Hg). exists after. assumption.
   - destruct Hr as [c [m [Hc [Ht [Hm Hfor]]]]].
     destruct (Z_lt_ge_dec (reads (nodes w n) j) (forgotten c)) as [Hlt|Hge].
     + unfold granted in Gj. rewrite (Fb n j Ib) in Gj. simpl in Gj.
@@ -222,7 +225,7 @@ Proof.
     try assumption.
     exists (at_time (nodes w n) p). split; [pose proof (order n i p ltac:(lia));
       pose proof (order n p j ltac:(lia)); lia|].
-    apply (Kb n j p kept); try assumption. lia.
+    apply (Kb n j p); try assumption; [lia|exists kept; assumption].
 Qed.
 
 Hypothesis quorums_meet : (node_count w + length bad < 2 * quorum)%nat.
@@ -233,20 +236,15 @@ Theorem tickets_grow a b f g :
   won_with a f -> won_with b g -> proposes a f -> proposes b g -> guard_for_tickets_is_kept b ->
   signed a <> signed b -> decided a < started b -> number f < number g.
 Proof.
-  intros Wa Wb Pa Pb Kb Hne Hab. pose proof Wa as [[Va [_ [_ [Qa _]]]] Fa].
-  pose proof Wb as [[Vb [_ [_ [Qb _]]]] Fb].
-  destruct (sets_share_a_good_node (node_count w) _ _ bad (voters_are_nodes w a Va)
-    (voters_are_nodes w b Vb)) as [n [Ia [Ib Hg]]].
-  { rewrite !map_length. lia. }
-  apply in_map_iff in Ia. destruct Ia as [[n1 i] [E1 Ia]]. apply in_map_iff in Ib.
-  destruct Ib as [[n2 j] [E2 Ib]].
-  simpl in E1, E2. subst n1 n2.
+  intros Wa Wb Pa Pb Kb Hne Hab. pose proof Wa as [[Va _] Fa]. pose proof Wb as [[Vb _] Fb].
+  destruct (rounds_share_a_node w bad quorum quorums_meet a b (proj1 Wa)
+    (proj1 Wb)) as [n [i [j [Ia [Ib Hg]]]]].
   destruct (lt_eq_lt_dec i j) as [[Hlt|Heq]|Hgt].
   - exact (later_grant_has_larger_ticket a b f g n i j Wa Wb Pa Pb Kb Ia Ib Hg Hlt).
   - subst j. pose proof (Fa n i Ia) as E. rewrite (Fb n i Ib) in E. inversion E. congruence.
   - (* b was granted before a was, but began after a had been decided. *)
-    exfalso. destruct (proj2 Va n i Ia) as [_ [_ [_ Ai]]].
-    destruct (proj2 Vb n j Ib) as [_ [_ [_ Bj]]].
+    exfalso. destruct (proj2 Va n i Ia) as [_ [_ Ai]].
+    destruct (proj2 Vb n j Ib) as [_ [_ Bj]]. as_plain.
     pose proof (order n j i ltac:(lia)) as Ho.
     lia.
 Qed.
@@ -257,14 +255,9 @@ Theorem tickets_differ a b f g :
   guard_for_tickets_is_kept a -> guard_for_tickets_is_kept b -> signed a <> signed b ->
     number f <> number g.
 Proof.
-  intros Wa Wb Pa Pb Ka Kb Hne. pose proof Wa as [[Va [_ [_ [Qa _]]]] Fa].
-  pose proof Wb as [[Vb [_ [_ [Qb _]]]] Fb].
-  destruct (sets_share_a_good_node (node_count w) _ _ bad (voters_are_nodes w a Va)
-    (voters_are_nodes w b Vb)) as [n [Ia [Ib Hg]]].
-  { rewrite !map_length. lia. }
-  apply in_map_iff in Ia. destruct Ia as [[n1 i] [E1 Ia]]. apply in_map_iff in Ib.
-  destruct Ib as [[n2 j] [E2 Ib]].
-  simpl in E1, E2. subst n1 n2.
+  intros Wa Wb Pa Pb Ka Kb Hne. pose proof Wa as [_ Fa]. pose proof Wb as [_ Fb].
+  destruct (rounds_share_a_node w bad quorum quorums_meet a b (proj1 Wa)
+    (proj1 Wb)) as [n [i [j [Ia [Ib Hg]]]]].
   destruct (lt_eq_lt_dec i j) as [[Hlt|Heq]|Hgt].
   - pose proof (later_grant_has_larger_ticket a b f g n i j Wa Wb Pa Pb Kb Ia Ib Hg Hlt). lia.
   - subst j. pose proof (Fa n i Ia) as E. rewrite (Fb n i Ib) in E. inversion E. congruence.

@@ -1,6 +1,8 @@
 (* One resource on one node: the key with its token and its end, the counter of tickets, and what
    the commands do with them. *)
-From Coq Require Import ZArith Lia Bool.
+From Coq Require Import List ZArith Lia Bool.
+From redlock Require Import clocks quorum exclusion.
+Import ListNotations.
 Open Scope Z_scope.
 
 Definition token := nat.
@@ -176,4 +178,58 @@ Proof.
   unfold granted in Hg'. destruct Ht' as [[fence E]|E]; rewrite E in Hg'; simpl in Hg'.
   - rewrite Hl in Hg'. discriminate.
   - unfold holds_token in Hg'. rewrite Hl in Hg'. apply Nat.eqb_eq in Hg'. congruence.
+Qed.
+
+(* ---- The kind ---- *)
+
+Definition plain : kind := {|
+  history := node; claim := token; clock_of := clock; time_of := at_time;
+  gives := fun n k t ttl => takes (does n k) t ttl /\ granted n k;
+  takes_back := fun n k t => does n k = Release t;
+  restarts := fun n k => exists remembered, does n k = Restart remembered;
+  is_disturbed := fun n k => exists after, does n k = Foreign after;
+  rivals := fun a b => a <> b
+|}.
+
+Ltac as_plain := change (time_of plain) with at_time in *; change (clock_of plain) with clock in *.
+
+Theorem plain_is_sound : sound plain.
+Proof.
+  split; [intros a b; simpl; auto|]. split.
+  - intros n k a b ttl ttl' [Ta _] [Tb _] Hne. simpl in *.
+    destruct Ta as [[f Ta]|Ta], Tb as [[g Tb]|Tb]; rewrite Ta in Tb; inversion Tb; congruence.
+  - intros n i j a b ttl ttl' [Ti Gi] [Tj Gj] Hij Hne H Hn. simpl in *.
+    apply (node_grants_once n i j a b ttl ttl'); try assumption.
+    intros k Hk. destruct (H k Hk) as [Hr [Hf Hb]]. split; [|assumption].
+    destruct (does n k) eqn:E; simpl; try exact I; [apply Hr|apply Hf]; eauto.
+Qed.
+
+(* At any time, by any clients, in any schedule, at most one token is held. *)
+Theorem mutual_exclusion (w : world plain) a b now :
+  in_order w -> clocks_run_right w [] -> undisturbed w [] -> releases_are_own w [] ->
+  held w [] (quorum_of (node_count w)) a now -> held w [] (quorum_of (node_count w)) b now -> a = b.
+Proof.
+  intros Ho Hc Hu Hr Ha Hb. destruct (Nat.eq_dec a b) as [|Hne]; [assumption|exfalso].
+  exact (redlock_excludes plain w a b now plain_is_sound Ho Hc Hu Hr Ha Hb Hne).
+Qed.
+
+(* S7, S9: an extension that is lost, comes late, or is shorter takes nothing from what was
+   promised. While a promise lasts, its key stands on each node that granted it and has not
+   restarted, whatever else was executed. *)
+Theorem promised_key_stands (w : world plain) bad quorum r now n i j :
+  in_order w -> clocks_run_right w bad -> undisturbed w bad -> releases_are_own w bad ->
+  won w bad quorum r -> promises w r now -> In (n, i) (grants_counted r) -> good bad n ->
+    (i < j)%nat ->
+  at_time (nodes w n) j <= now ->
+  (forall k kept, (i < k < j)%nat -> does (nodes w n) k <> Restart kept) ->
+  key_stands (before (nodes w n) j) (signed r) (reads (nodes w n) i + ttl r).
+Proof.
+  intros Ho Hc Hu Hr Wr Pr Hin Hg Hij Hj Hk. pose proof Wr as [[_ V] _].
+  destruct (V n i Hin) as [_ [[Ti Gi] _]].
+  apply node_keeps_key; try assumption. intros k Hb.
+  pose proof (Ho n i k ltac:(lia)). pose proof (Ho n k j ltac:(lia)). simpl in *. split; [|split].
+  - destruct (does (nodes w n) k) eqn:Ek; simpl; try exact I; [exact (Hk k _ Hb Ek)|].
+    apply (Hu n k Hg). simpl. eauto.
+  - apply (promise_is_not_released w bad Hr r now n k Pr Hg). simpl. lia.
+  - apply (key_outlives_promise w bad quorum Hc r now n i); try assumption. simpl. lia.
 Qed.
