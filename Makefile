@@ -78,7 +78,7 @@ SCRIPTS  = $(shell grep -nE '^.!.*sh$$' .ci/run $(wildcard tests/* tests/*/* too
 # tests/unit/test_*.c look inside, so they are linked with the separately compiled parts; tests/live/test_*.c with the
 # library. Other .c files beside them, and those of tests/world and tests/sim, are shared by the tests.
 # *.t are test scripts.
-UNIT_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c)) $(wildcard tests/unit/*.t tests/history/*.t)
+UNIT_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c)) $(wildcard tests/unit/*.t tests/history/*.t tests/proof/*.t)
 LIVE_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/live/test_*.c)) $(wildcard tests/live/*.t)
 UNIT_SHARED := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c tests/world/*.c tests/sim/*.c))
 LIVE_SHARED := $(filter-out tests/live/test_%,$(wildcard tests/live/*.c))

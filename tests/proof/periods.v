@@ -75,6 +75,7 @@ Section World.
 Variable node_count : nat.
 Variable nodes : nat -> node.
 Variable skew : Z.      (* ticket_skew_ms *)
+Variable back : Z.      (* How far a node's clock may be set back. *)
 Variable span : Z.      (* How long after its beginning a period may be marked: SPAN_PERIODS. *)
 
 (* A client's round of marks: the nodes that have taken the mark, each with the number of the event.
@@ -83,21 +84,23 @@ Record round := { of : Z; by_whom : nat; taken : list (nat * nat) }.
 
 (* S18: a quorum of different nodes has taken the mark: judge_mark. The client asks within the span,
    by its own wall clock (is_too_late), and the mark lives longer than any mark of the period may be
-   late (life_ms). A node takes no part if it has restarted since anybody may have marked the
-   period: is_forgetful. *)
+   late (life_ms: a period longer than this span). A node takes no part if it has restarted since
+   anybody may have marked the period (is_forgetful). The slack, by which a period begins earlier,
+   is left out: all times here are later by it. *)
 Definition won (r : round) :=
   NoDup (map fst (taken r)) /\ (quorum_of node_count <= length (taken r))%nat /\
   forall n i, In (n, i) (taken r) ->
     (n < node_count)%nat /\
     exists asked life, does (nodes n) i = Mark (of r) (by_whom r) asked life skew /\
       grants (reads (nodes n) i) (before (nodes n) i) (does (nodes n) i) = true /\
-      of r <= asked <= of r + span /\ span + 2 * skew < life /\
+      of r <= asked <= of r + span /\ span + 2 * skew + back < life /\
       (forall k kept, (k < i)%nat -> does (nodes n) k = Restart kept ->
-        reads (nodes n) k < of r - skew).
+        reads (nodes n) k < of r - skew - back).
 
-(* The clocks of the nodes do not go back here. *)
-Definition clocks_go_forward := forall n i j, (i <= j)%nat ->
-  reads (nodes n) i <= reads (nodes n) j.
+(* A node's clock may be set back a little, by less than the skew if wall clocks agree at all times.
+   *)
+Definition clocks_go_forward := 0 <= back /\ forall n i j, (i <= j)%nat ->
+  reads (nodes n) i <= reads (nodes n) j + back.
 
 Hypothesis forward : clocks_go_forward.
 
@@ -121,10 +124,11 @@ Proof.
       (proj2 (Z.leb_le _ _) Wi2), Gi. simpl.
       eexists. split; [reflexivity|]. simpl. split; [destruct (live _ _); lia|auto].
     - apply step_keeps_mark; [apply IH; lia| |].
-      + pose proof (forward n k j ltac:(lia)). lia.
-      + intros kept E. pose proof (Rj k kept ltac:(lia) E). pose proof (forward n i k ltac:(lia)).
+      + pose proof (proj2 forward n k j ltac:(lia)). lia.
+      + intros kept E. pose proof (Rj k kept ltac:(lia) E).
+      pose proof (proj2 forward n i k ltac:(lia)).
       lia. }
-  destruct (Hs j ltac:(lia)) as [k [Ek [He Hk]]].
+  pose proof (proj1 forward). destruct (Hs j ltac:(lia)) as [k [Ek [He Hk]]].
   assert (Hl : live (reads (nodes n) j) (before (nodes n) j) = Some k).
   { rewrite Ek. simpl. destruct (Z.ltb_spec (reads (nodes n) j) (ends k)); [reflexivity|lia]. }
   rewrite Hl in Gj. apply orb_true_iff in Gj. destruct Gj as [Gj|Gj].

@@ -35,7 +35,7 @@ Definition is_alone (t : token) (l : list (token * Z)) : bool := forallb (fun p 
   (fst p) t) l.
 
 (* admit.lua: the key lives as long as its longest reader. *)
-Definition admit (t : token) (until : Z) (l : list (token * Z)) : state :=
+Definition let_in (t : token) (until : Z) (l : list (token * Z)) : state :=
   let l' := (t, until) :: without t l in {| key := Some (Shared, longest l'); readers := l' |}.
 
 Inductive event :=
@@ -94,8 +94,8 @@ Definition step (now : Z) (s : state) (e : event) : state :=
     readers := readers s |} else s
   | Read t ttl =>
       match live_key now s with
-      | None => admit t (Z.max (now + ttl) 0) []
-      | Some (Shared, _) => let l := live_readers now (readers s) in admit t (Z.max (now + ttl)
+      | None => let_in t (Z.max (now + ttl) 0) []
+      | Some (Shared, _) => let l := live_readers now (readers s) in let_in t (Z.max (now + ttl)
         (score t l)) l
       | Some (Writer _, _) => s
       end
@@ -113,8 +113,8 @@ Definition step (now : Z) (s : state) (e : event) : state :=
   | Extend_reader t ttl _ =>
       if grants now s e then
         match live_key now s with
-        | Some (Shared, _) => admit t (Z.max (now + ttl) (score t (readers s))) (readers s)
-        | Some (Writer _, until) => admit t (Z.max (now + ttl) until) []
+        | Some (Shared, _) => let_in t (Z.max (now + ttl) (score t (readers s))) (readers s)
+        | Some (Writer _, until) => let_in t (Z.max (now + ttl) until) []
         | None => s
         end
       else s
@@ -170,10 +170,10 @@ Lemma stays_live t e now l : In (t, e) l -> now < e -> In (t, e) (live_readers n
 Proof. intros H Hn. apply filter_In. split; [assumption|]. simpl. apply Z.ltb_lt. assumption. Qed.
 
 (* Whoever is admitted takes nothing from a reader. *)
-Lemma admit_keeps t until l t' e' :
-  In (t', e') l -> (t' = t -> e' <= until) -> lock_stands (admit t until l) (lock t') e'.
+Lemma let_in_keeps t until l t' e' :
+  In (t', e') l -> (t' = t -> e' <= until) -> lock_stands (let_in t until l) (lock t') e'.
 Proof.
-  intros H Hu. unfold lock_stands, admit. simpl.
+  intros H Hu. unfold lock_stands, let_in. simpl.
   destruct (same_spec t' t) as [->|Hne].
   - specialize (Hu eq_refl). eexists _, _. split; [reflexivity|]. split; [lia|]. exists t, until.
   repeat split; [left; reflexivity|lia].
@@ -185,9 +185,9 @@ Proof.
     + exists t', e'. repeat split; [right; assumption|lia].
 Qed.
 
-Lemma admit_gives t until l : lock_stands (admit t until l) (lock t) until.
+Lemma let_in_gives t until l : lock_stands (let_in t until l) (lock t) until.
 Proof.
-  unfold lock_stands, admit. simpl. eexists _, _. split; [reflexivity|]. split; [lia|].
+  unfold lock_stands, let_in. simpl. eexists _, _. split; [reflexivity|]. split; [lia|].
   exists t, until. repeat split; [left; reflexivity|lia].
 Qed.
 
@@ -237,7 +237,7 @@ Proof.
     rewrite ?Hl; cbv beta iota; simpl in Hm; try contradiction.
   - assumption.
   - destruct v as [t'|]; [assumption|]. destruct Hv as [t' [e' [Hin [<- He']]]].
-    apply (lock_stands_shorter _ _ e'); [|assumption]. apply admit_keeps; [apply stays_live;
+    apply (lock_stands_shorter _ _ e'); [|assumption]. apply let_in_keeps; [apply stays_live;
       [assumption|lia]|].
     intros ->. assert (In (t, e') (live_readers now (readers s))) as Hlive
       by (apply stays_live; [assumption|lia]). pose proof (score_is_largest _ _ _ Hlive). lia.
@@ -258,9 +258,9 @@ Proof.
     + destruct other as [o|]; [|assumption]. destruct (same_spec t' (in_role t o)) as [->|];
       [|assumption].
       apply (lock_stands_shorter _ _ (Z.max (now + ttl) e0)); [|lia]. rewrite <- Hv.
-      rewrite in_role_lock. apply admit_gives.
+      rewrite in_role_lock. apply let_in_gives.
     + destruct Hv as [t' [e' [Hin [<- He']]]]. destruct (now <? score t (readers s)); [|assumption].
-      apply (lock_stands_shorter _ _ e'); [|assumption]. apply admit_keeps; [assumption|].
+      apply (lock_stands_shorter _ _ e'); [|assumption]. apply let_in_keeps; [assumption|].
       intros ->. pose proof (score_is_largest t e' _ Hin). lia.
   - destruct v as [t'|].
     + destruct (names t other t') eqn:E; [|assumption]. exfalso. apply Hr. exists t, other.
@@ -347,9 +347,9 @@ Lemma grant_for_reader now s e t ttl : for_reader e t ttl -> grants now s e = tr
 Proof.
   intros [->|[other ->]] H; unfold step, grants in *.
   - destruct (live_key now s) as [[[v|] e]|]; try discriminate; eapply lock_stands_shorter;
-    try apply admit_gives; lia.
+    try apply let_in_gives; lia.
   - rewrite H. destruct (live_key now s) as [[[v|] e]|]; [| |discriminate];
-    eapply lock_stands_shorter; try apply admit_gives; lia.
+    eapply lock_stands_shorter; try apply let_in_gives; lia.
 Qed.
 
 Lemma grant_stands now s e c ttl : gives_claim e c ttl -> grants now s e = true ->
