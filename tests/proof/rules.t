@@ -1,7 +1,8 @@
 #!/bin/sh
 # shellcheck disable=SC1091    # tap.sh
-# Holds the comments of the proof against the code: each rule of safety is in the proof, or has a
-# reason why not, and each function that a comment names is there. "make proof" checks the rest.
+# Holds the comments of the proof against the code. Each rule of safety must be in the proof, or
+# have a reason why not, and each function that a comment names must exist. "make proof" checks the
+# statements.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
 
