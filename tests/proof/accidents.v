@@ -29,8 +29,7 @@ Definition won_but (dropped : rule) (w : world plain) (quorum : nat) (r : round 
   (quorum <= length (grants_counted r))%nat /\ elapsed w r (decided r) + drift r < ttl r.
 
 (* Two hold the lock at one time, although a single rule was dropped. *)
-Definition accident (dropped : rule) (w : world plain) (quorum : nat) (a b : round plain) (now :
-  Z) :=
+Definition accident (dropped : rule) (w : world plain) (quorum : nat) (a b : round plain) now :=
   in_order w /\
   unless dropped Right_clocks (clocks_run_right w []) /\
   unless dropped Own_releases (releases_are_own w []) /\
@@ -60,8 +59,8 @@ Qed.
 (* ---- Small worlds ---- *)
 
 Definition free : state := {| key := None; counter := None |}.
-Definition taken (t : nat) (until : Z) : state := {| key := Some {| holder := t; ends := until |};
-  counter := None |}.
+Definition taken (t : nat) (until : Z) : state :=
+  {| key := Some {| holder := t; ends := until |}; counter := None |}.
 Definition take (t : nat) : event := Acquire t 10 None.
 
 (* After the events of a list, each with its time, nothing happens. *)
@@ -72,30 +71,28 @@ Fixpoint pick (l : list (Z * event)) (k : nat) : Z * event :=
   | _ :: rest, S k' => pick rest k'
   end.
 Definition tells (c : Z -> Z) (l : list (Z * event)) : history plain :=
-  {| clock := c; first := free; at_time := fun k => fst (pick l k);
-    does := fun k => snd (pick l k) |}.
+  {| clock := c; first := free;
+     at_time := fun k => fst (pick l k); does := fun k => snd (pick l k) |}.
 
 Definition true_time (t : Z) := t.
 Definition exact : errors := {| fast := 0; slow := 0; server_grain := 0; client_grain := 0 |}.
 Definition never (t : token) : option Z := None.
 
-Definition lone (server client : Z -> Z) (released : token ->
-  option Z) (l : list (Z * event)) : world plain :=
+Definition lone (server client : Z -> Z) (released : token -> option Z) (l : list (Z * event)) :
+  world plain :=
   {| node_count := 1; nodes := fun _ => tells server l; client_clocks := fun _ => client;
-    release_began := released;
-     clock_errors := exact; guard := 10 |}.
+     release_began := released; clock_errors := exact; guard := 10 |}.
 
 (* A round of the client with this number, which is its token, too: a TTL of 10, granted by node n
    in its event i. *)
 Definition takes_part (c n i : nat) (start finish : Z) : round plain :=
-  {| client := c; signed := c : claim plain; ttl := 10; drift := 0; started := start;
-    decided := finish;
-    grants_counted := [(n, i)] |}.
+  {| client := c; signed := c : claim plain; ttl := 10; drift := 0;
+     started := start; decided := finish; grants_counted := [(n, i)] |}.
 
 Ltac cases_of k := destruct k as [|[|[|[|k]]]].
 Ltac show_order := intros n i j Hij; cases_of i; cases_of j; simpl in *; lia.
-Lemma true_time_is_right : sane exact /\ server_clock exact true_time /\
-  client_clock exact true_time.
+Lemma true_time_is_right :
+  sane exact /\ server_clock exact true_time /\ client_clock exact true_time.
 Proof.
   unfold sane, server_clock, client_clock, runs_no_faster, runs_no_slower, true_time, exact,
     million.
@@ -138,28 +135,26 @@ Theorem stale_failover_without_guard : accident Kept_guard (restarts (taken 3 0)
   (takes_part 1 0 0 0 1) (takes_part 2 0 2 2 3) 4.
 Proof. show_accident. Qed.
 
-(* A TTL longer than the guard: here the node restarts at 2, and the guard of 10 is kept until 12.
-   *)
+(* A TTL longer than the guard. The node restarts at 2, and the guard of 10 is kept until 12. *)
 Definition takes_longer (c i : nat) (start finish long : Z) : round plain :=
-  {| client := c; signed := c : claim plain; ttl := long; drift := 0; started := start;
-    decided := finish;
-    grants_counted := [(O, i)] |}.
+  {| client := c; signed := c : claim plain; ttl := long; drift := 0;
+     started := start; decided := finish; grants_counted := [(O, i)] |}.
+Definition outlived :=
+  lone true_time true_time never [(1, Acquire 1%nat 50 None); (2, Restart free); (12, take 2)].
 Theorem ttl_over_guard :
-  accident Short_ttl (lone true_time true_time never [(1, Acquire 1%nat 50 None); (2, Restart free);
-    (12, take 2)]) 1
-    (takes_longer 1 0 0 1 50) (takes_part 2 0 2 11 12) 13.
+  accident Short_ttl outlived 1 (takes_longer 1 0 0 1 50) (takes_part 2 0 2 11 12) 13.
 Proof. show_accident. Qed.
 
 (* "Eviction", "FLUSHALL", a DEL by a person. *)
-Definition meddled (after : state) := lone true_time true_time never [(1, take 1);
-  (2, Foreign after); (3, take 2)].
-Theorem key_deleted_by_others : accident Undisturbed (meddled free) 1 (takes_part 1 0 0 0 1)
-  (takes_part 2 0 2 2 3) 4.
+Definition meddled (after : state) :=
+  lone true_time true_time never [(1, take 1); (2, Foreign after); (3, take 2)].
+Theorem key_deleted_by_others :
+  accident Undisturbed (meddled free) 1 (takes_part 1 0 0 0 1) (takes_part 2 0 2 2 3) 4.
 Proof. show_accident. Qed.
 
 (* S7: a bare PEXPIRE with a shorter TTL, of a late extension, say. *)
-Theorem key_shortened_by_others : accident Undisturbed (meddled (taken 1 3)) 1
-  (takes_part 1 0 0 0 1) (takes_part 2 0 2 2 3) 4.
+Theorem key_shortened_by_others :
+  accident Undisturbed (meddled (taken 1 3)) 1 (takes_part 1 0 0 0 1) (takes_part 2 0 2 2 3) 4.
 Proof. show_accident. Qed.
 
 (* "Node's clock stepped forward." *)
@@ -180,10 +175,10 @@ Proof. show_accident. Qed.
 Definition wild : errors := {| fast := 9000000; slow := 0; server_grain := 0; client_grain := 0 |}.
 Definition known_to_be_wild : world plain :=
   {| node_count := 1; nodes := fun _ => tells runs_wild [(1, take 1); (3, take 2)];
-    client_clocks := fun _ => true_time;
-     release_began := never; clock_errors := wild; guard := 10 |}.
-Theorem drift_too_small : accident Covered_clocks known_to_be_wild 1 (takes_part 1 0 0 0 1)
-  (takes_part 2 0 1 2 3) 3.
+     client_clocks := fun _ => true_time; release_began := never; clock_errors := wild;
+     guard := 10 |}.
+Theorem drift_too_small :
+  accident Covered_clocks known_to_be_wild 1 (takes_part 1 0 0 0 1) (takes_part 2 0 1 2 3) 3.
 Proof.
   split; [show_order|]. split.
   { right. unfold clocks_run_right, sane, server_clock, client_clock, runs_no_faster,
@@ -207,18 +202,18 @@ Proof. show_accident. Qed.
 (* S1: half of the nodes is no quorum; neither is a majority of those that answered. *)
 Definition halves : world plain :=
   {| node_count := 2; nodes := fun n => tells true_time [(1, take (S n))];
-    client_clocks := fun _ => true_time;
-     release_began := never; clock_errors := exact; guard := 10 |}.
-Theorem half_is_no_quorum : accident Majority halves 1 (takes_part 1 0 0 0 1)
-  (takes_part 2 1 0 0 1) 2.
+     client_clocks := fun _ => true_time; release_began := never; clock_errors := exact;
+     guard := 10 |}.
+Theorem half_is_no_quorum :
+  accident Majority halves 1 (takes_part 1 0 0 0 1) (takes_part 2 1 0 0 1) 2.
 Proof. show_accident. Qed.
 
 (* S6: one token for two attempts. The first attempt's late release, from before the second began,
    is executed in the second. *)
+Definition released_late :=
+  lone true_time true_time never [(1, take 1); (2, Release 1%nat); (3, take 2)].
 Theorem one_token_for_two_attempts :
-  accident Own_releases (lone true_time true_time never [(1, take 1); (2, Release 1%nat);
-    (3, take 2)]) 1
-    (takes_part 1 0 0 0 1) (takes_part 2 0 2 2 3) 4.
+  accident Own_releases released_late 1 (takes_part 1 0 0 0 1) (takes_part 2 0 2 2 3) 4.
 Proof. show_accident. Qed.
 
 (* S8: an answer is counted for a later round, as if the node had set the key in that round. *)
@@ -261,11 +256,10 @@ Definition shown (number : Z) : ticket := {| number := number; life := 1000; ske
 Definition take_with (t : nat) (number : Z) : event := Acquire t 10 (Some (shown number)).
 
 (* A later holder has a smaller ticket. The lock itself is as it should be. *)
-Definition ticket_accident (w : world plain) (walls : nat -> Z ->
-  Z) (a b : round plain) (f g : ticket) :=
+Definition ticket_accident (w : world plain) walls (a b : round plain) (f g : ticket) :=
   in_order w /\ clocks_run_right w [] /\ undisturbed w [] /\ releases_are_own w [] /\
-  won_with w [] 1 a f /\ won_with w [] 1 b g /\ proposes 40 walls a f /\
-    proposes 40 walls b g /\
+  won_with w [] 1 a f /\ won_with w [] 1 b g /\
+  proposes 40 walls a f /\ proposes 40 walls b g /\
   signed a <> signed b /\ decided a < started b /\ number g < number f.
 
 Ltac show_guarded := intros n i k Hin _ Hk [kept E]; simpl in Hin; destruct Hin as [Hin|[]];
@@ -284,12 +278,12 @@ Ltac show_ticket_accident := split; [show_order|split; [show_clocks|split; [show
 
 (* "Tickets: nodes restart empty, without the guard" that is longer by twice the skew. The guard of
    a plain lock, 10 since the restart at 2, is kept, and all wall clocks are right. *)
-Definition forgets_early := lone true_time true_time never [(1, take_with 1 41); (2, Restart free);
-  (13, take_with 2 12)].
+Definition forgets_early :=
+  lone true_time true_time never [(1, take_with 1 41); (2, Restart free); (13, take_with 2 12)].
 Theorem guard_of_plain_locks_is_too_short_for_tickets :
   walls_agree forgets_early [] 40 0 (fun _ => true_time) /\
-  ticket_accident forgets_early (fun _ => true_time) (takes_part 1 0 0 0 1) (takes_part 2 0 2 12 13)
-    (shown 41) (shown 12).
+  ticket_accident forgets_early (fun _ => true_time)
+    (takes_part 1 0 0 0 1) (takes_part 2 0 2 12 13) (shown 41) (shown 12).
 Proof.
   split; [|show_ticket_accident].
   unfold walls_agree, forgets_early, lone, tells, true_time, million, exact.
@@ -299,12 +293,12 @@ Qed.
 (* "Tickets: nodes restart empty, wall clocks differ by more than the skew." The guard for tickets,
    90, is kept. *)
 Definition late_wall (c : nat) (t : Z) := match c with 2%nat => t - 80 | _ => t end.
-Definition forgets_long_ago := lone true_time true_time never [(1, take_with 1 41);
-  (2, Restart free); (93, take_with 2 12)].
+Definition forgets_long_ago :=
+  lone true_time true_time never [(1, take_with 1 41); (2, Restart free); (93, take_with 2 12)].
 Theorem wall_clocks_beyond_skew :
   guard_for_tickets_is_kept forgets_long_ago [] 40 (takes_part 2 0 2 92 93) /\
-  ticket_accident forgets_long_ago late_wall (takes_part 1 0 0 0 1) (takes_part 2 0 2 92 93)
-    (shown 41) (shown 12).
+  ticket_accident forgets_long_ago late_wall
+    (takes_part 1 0 0 0 1) (takes_part 2 0 2 92 93) (shown 41) (shown 12).
 Proof. split; [show_guarded|show_ticket_accident]. Qed.
 
 (* ---- Readers and writers ---- *)
@@ -314,10 +308,10 @@ Proof. split; [show_guarded|show_ticket_accident]. Qed.
 Theorem forgotten_reader_is_beside_a_writer :
   let reader := {| shared.lock := 1; shared.digits := 1 |} in
   let writer := {| shared.lock := 2; shared.digits := 2 |} in
-  let s := shared.step 1 {| shared.key := None; shared.readers := [] |} (shared.Read reader 10) in
+  let empty := {| shared.key := None; shared.readers := [] |} in
+  let s := shared.step 1 empty (shared.Read reader 10) in
   shared.grants 3 s (shared.Write writer 10) = false /\
-  shared.grants 3 (shared.step 2 s (shared.Restart {| shared.key := None;
-    shared.readers := [] |})) (shared.Write writer 10) = true.
+  shared.grants 3 (shared.step 2 s (shared.Restart empty)) (shared.Write writer 10) = true.
 Proof. split; reflexivity. Qed.
 
 (* Redisson before its pull request 2144: a reader that sets the key's TTL to its own cuts another
@@ -328,9 +322,9 @@ Theorem short_reader_must_not_shorten_the_key :
   let writer := {| shared.lock := 3; shared.digits := 3 |} in
   let s := shared.step 1 {| shared.key := None; shared.readers := [] |} (shared.Read long 10) in
   shared.grants 5 (shared.step 2 s (shared.Read short 1)) (shared.Write writer 10) = false /\
-  shared.grants 5 {| shared.key := Some (shared.Shared, 3); shared.readers := [(short, 3);
-    (long, 11)] |}
-    (shared.Write writer 10) = true.
+  let shortened :=
+    {| shared.key := Some (shared.Shared, 3); shared.readers := [(short, 3); (long, 11)] |} in
+  shared.grants 5 shortened (shared.Write writer 10) = true.
 Proof. split; reflexivity. Qed.
 
 (* ---- Once per period ---- *)

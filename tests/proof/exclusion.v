@@ -1,6 +1,6 @@
 (* The theorem: no two rivals are promised the lock at the same time. It is about any kind of lock
-   whose nodes keep a promise; plain.v, shared.v and permits.v say what nodes do, and prove that
-   they keep it. *)
+   whose nodes keep a promise. plain.v, shared.v and fair.v say what nodes do, and prove that they
+   keep it. *)
 From Coq Require Import List ZArith Lia.
 From redlock Require Import clocks quorum.
 Import ListNotations.
@@ -9,16 +9,14 @@ Open Scope Z_scope.
 (* What the argument must know of a kind of lock: what the events of a node are to a claim, for
    instance a token's, and which claims must not be held together. *)
 Record kind := {
-  history : Type;                                   (* What one node executes, in its order. *)
+  history : Type;                                (* What one node executes, in its order. *)
   claim : Type;
-  clock_of : history -> Z -> Z;                     (* Its clock, by which keys end. *)
-  time_of : history -> nat -> Z;                    (* The real time of an event. *)
-  (* The event has given the claim the key for a TTL, and was answered so. *)
-  gives : history -> nat -> claim -> Z -> Prop;
-  takes_back : history -> nat -> claim -> Prop;     (* The event is a release of the claim. *)
-  (* From here on the node may have forgotten anything. *)
-  restarts : history -> nat -> Prop;
-  is_disturbed : history -> nat -> Prop;            (* Somebody else has changed the key. *)
+  clock_of : history -> Z -> Z;                  (* Its clock, by which keys end. *)
+  time_of : history -> nat -> Z;                 (* The real time of an event. *)
+  gives : history -> nat -> claim -> Z -> Prop;  (* The event gives the claim the key for a TTL. *)
+  takes_back : history -> nat -> claim -> Prop;  (* The event is a release of the claim. *)
+  restarts : history -> nat -> Prop;             (* The node may have forgotten anything. *)
+  is_disturbed : history -> nat -> Prop;         (* Somebody else has changed the key. *)
   rivals : claim -> claim -> Prop
 }.
 
@@ -33,10 +31,11 @@ Definition gives_to_one (K : kind) :=
 Definition keeps_promise (K : kind) :=
   forall h i j a b ttl ttl',
     gives K h i a ttl -> gives K h j b ttl' -> (i < j)%nat -> rivals K a b ->
-    (forall k, (i < k < j)%nat -> ~ restarts K h k /\ ~ is_disturbed K h k /\
-      ~ takes_back K h k a) ->
-    (forall k, (i < k <= j)%nat -> clock_of K h (time_of K h k) < clock_of K h
-      (time_of K h i) + ttl) -> False.
+    (forall k, (i < k < j)%nat ->
+      ~ restarts K h k /\ ~ is_disturbed K h k /\ ~ takes_back K h k a) ->
+    (forall k, (i < k <= j)%nat ->
+      clock_of K h (time_of K h k) < clock_of K h (time_of K h i) + ttl) ->
+    False.
 
 Definition sound (K : kind) := symmetric K /\ gives_to_one K /\ keeps_promise K.
 
@@ -52,8 +51,7 @@ Record world (K : kind) := {
   guard : Z
 }.
 Arguments node_count {K}. Arguments nodes {K}. Arguments client_clocks {K}.
-Arguments release_began {K}.
-Arguments clock_errors {K}. Arguments guard {K}.
+Arguments release_began {K}. Arguments clock_errors {K}. Arguments guard {K}.
 
 (* A round that acquires or extends, as its client counts it. A grant is a node and the number of
    the event there. *)
@@ -67,8 +65,7 @@ Record round (K : kind) := {
   grants_counted : list (nat * nat)
 }.
 Arguments client {K}. Arguments signed {K}. Arguments ttl {K}. Arguments drift {K}.
-Arguments started {K}.
-Arguments decided {K}. Arguments grants_counted {K}.
+Arguments started {K}. Arguments decided {K}. Arguments grants_counted {K}.
 
 Section World.
 Context {K : kind}.
@@ -85,8 +82,8 @@ Definition elapsed (r : round K) (now : Z) :=
 Definition good (n : nat) := ~ In n bad.
 
 (* A node executes one command after the other. *)
-Definition in_order := forall n i j, (i <= j)%nat -> time_of K (nodes w n) i <= time_of K
-  (nodes w n) j.
+Definition in_order :=
+  forall n i j, (i <= j)%nat -> time_of K (nodes w n) i <= time_of K (nodes w n) j.
 
 (* S2: "clocks run at about the same rate, within the drift, and nobody steps a server's clock
    forward". *)
@@ -117,9 +114,9 @@ Definition votes_are_true (r : round K) :=
     started r <= time_of K (nodes w n) i <= decided r.
 
 (* S11: a node that may have forgotten has no vote until a clock has counted the guard since then,
-   and no TTL is longer than the guard: node_votes, stake_may_ask. How the clock of a client, or
-   that of the server, counts it: client_counts, uptime_counts. A restart that forgets nothing (S23:
-   canary_memory) is no event here. *)
+   and no TTL is longer than the guard: node_votes, stake_may_ask. The clock of a client counts it,
+   or in part the server's uptime: client_counts, uptime_counts. A restart that forgets nothing
+   (S23: canary_memory) is no event here. *)
 Definition guard_is_kept (r : round K) :=
   ttl r <= guard w /\
   forall n i k, In (n, i) (grants_counted r) -> good n -> (k < i)%nat ->
@@ -135,10 +132,10 @@ Definition won (r : round K) :=
    or with a release. *)
 Definition promises (r : round K) (now : Z) :=
   decided r <= now /\ elapsed r now + drift r < ttl r /\
-    (forall y, release_began w (signed r) = Some y -> now < y).
+  (forall y, release_began w (signed r) = Some y -> now < y).
 
-(* A token is held while any round that it has signed promises it, the acquire, an extension (S9),
-   or the extension with which another process begins that has been given the token (S17). *)
+(* A token is held while any round that it has signed promises it: the acquire, an extension (S9),
+   or the extension of another process that has adopted the lock (S17). *)
 Definition held (c : claim K) (now : Z) := exists r, signed r = c /\ won r /\ promises r now.
 
 (* ---- The proof ---- *)

@@ -30,20 +30,20 @@ Definition live {A} (now : Z) (x : option (A * Z)) : option (A * Z) :=
 
 Definition is_mine (now : Z) (s : state) (t : token) : bool :=
   match live now (key s) with Some (v, _) => Nat.eqb v t | None => false end.
-Definition granted_in (now : Z) (s : state) : Z := match live now (grant s) with Some (g,
-  _) => g | None => last_round end.
+Definition granted_in (now : Z) (s : state) : Z :=
+  match live now (grant s) with Some (g, _) => g | None => last_round end.
 
 (* S24: "a poll of an older round than that changes nothing". *)
-Definition is_old (now : Z) (s : state) (t : token) (round : Z) : bool := is_mine now s t &&
-  (round <? granted_in now s).
+Definition is_old (now : Z) (s : state) (t : token) (round : Z) : bool :=
+  is_mine now s t && (round <? granted_in now s).
 
 Definition grants (now : Z) (s : state) (e : event) : bool :=
   match e with
   | Poll t _ round First =>
-      negb (is_old now s t round) && match live now (key s) with None => true | Some (v,
-        _) => Nat.eqb v t end
-  | Extend t _ => is_mine now s t && match live now (grant s) with None => false | Some _ => true
-    end
+      negb (is_old now s t round) &&
+      match live now (key s) with None => true | Some (v, _) => Nat.eqb v t end
+  | Extend t _ =>
+      is_mine now s t && match live now (grant s) with None => false | Some _ => true end
   | Take _ _ => match live now (key s) with None => true | Some _ => false end
   | _ => false
   end.
@@ -58,8 +58,9 @@ Definition step (now : Z) (s : state) (e : event) : state :=
   | Poll t ttl round p =>
       if grants now s e then give now s t ttl round
       else match p with
-           | Behind => if is_mine now s t && negb (is_old now s t round) then {| key := None;
-             grant := None |} else s
+           | Behind =>
+               if is_mine now s t && negb (is_old now s t round)
+               then {| key := None; grant := None |} else s
            | _ => s
            end
   | Extend t ttl => if grants now s e then give now s t ttl last_round else s

@@ -1,5 +1,5 @@
-(* One resource on one node: the key with its token and its end, the counter of tickets, and what
-   the commands do with them. *)
+(* The plain lock: one resource on one node, its key with a token and an end, its counter of
+   tickets, and what the commands do with them. *)
 From Coq Require Import List ZArith Lia Bool.
 From redlock Require Import clocks quorum exclusion.
 Import ListNotations.
@@ -17,17 +17,13 @@ Record state := { key : option entry; counter : option count }.
 Record ticket := { number : Z; life : Z; skew : Z }.
 
 Inductive event :=
-(* plain_acquire.lua; without a ticket SET NX PX *)
-| Acquire (t : token) (ttl : Z) (fence : option ticket)
-| Extend (t : token) (ttl : Z)                               (* plain_extend.lua *)
-| Restore (t : token) (ttl : Z) (fence : option ticket)      (* plain_restore.lua *)
-| Release (t : token)                                        (* plain_release.lua *)
-(* The server removes what has ended. *)
-| Sweep
-(* S11: it may come back with nothing, or with anything old. *)
-| Restart (remembered : state)
-(* FLUSHALL, eviction, DEL, a bare PEXPIRE, a failover unseen. *)
-| Foreign (after : state).
+| Acquire (t : token) (ttl : Z) (fence : option ticket) (* plain_acquire.lua, or SET NX PX *)
+| Extend (t : token) (ttl : Z)                          (* plain_extend.lua *)
+| Restore (t : token) (ttl : Z) (fence : option ticket) (* plain_restore.lua *)
+| Release (t : token)                                   (* plain_release.lua *)
+| Sweep                         (* The server removes what has ended. *)
+| Restart (remembered : state)  (* S11: it may come back with nothing, or with anything old. *)
+| Foreign (after : state).      (* FLUSHALL, eviction, DEL, a bare PEXPIRE, a failover unseen. *)
 
 Definition live_key (now : Z) (s : state) : option entry :=
   match key s with Some e => if now <? ends e then Some e else None | None => None end.
@@ -42,19 +38,23 @@ Definition holds_token (now : Z) (s : state) (t : token) : bool :=
 (* S15: larger than the counter, and not too far ahead of the node's clock (ahead.lua). *)
 Definition is_ahead (now : Z) (f : ticket) : bool := now + skew f <? number f.
 Definition accepts_ticket (now : Z) (s : state) (fence : option ticket) : bool :=
-  match fence with None => true | Some f => (last_ticket now s <? number f) && negb
-    (is_ahead now f) end.
+  match fence with
+  | None => true
+  | Some f => (last_ticket now s <? number f) && negb (is_ahead now f)
+  end.
 Definition count_ticket (now : Z) (s : state) (fence : option ticket) : option count :=
-  match fence with None => live_counter now s | Some f => Some {| largest := number f;
-    forgotten := now + life f |} end.
+  match fence with
+  | None => live_counter now s
+  | Some f => Some {| largest := number f; forgotten := now + life f |}
+  end.
 
 (* The answer that the client counts as granted (S3). *)
 Definition grants (now : Z) (s : state) (e : event) : bool :=
   match e with
-  | Acquire _ _ fence => match live_key now s with None => accepts_ticket now s fence | Some _ =>
-    false end
-  | Extend t _ => holds_token now s t                       (* S7: only our token. *)
-  | _ => false                                              (* A restore has no vote. *)
+  | Acquire _ _ fence =>
+      match live_key now s with None => accepts_ticket now s fence | Some _ => false end
+  | Extend t _ => holds_token now s t   (* S7: only our token. *)
+  | _ => false                          (* A restore has no vote. *)
   end.
 
 (* S7: "never shortens". *)
@@ -66,8 +66,10 @@ Definition lengthen (now ttl : Z) (t : token) (s : state) : option entry :=
 
 Definition may_restore (now : Z) (s : state) (t : token) (fence : option ticket) : bool :=
   match live_key now s with Some e => Nat.eqb (holder e) t | None => true end &&
-  match fence with None => true | Some f => (number f <=? last_ticket now s) || negb
-    (is_ahead now f) end.
+  match fence with
+  | None => true
+  | Some f => (number f <=? last_ticket now s) || negb (is_ahead now f)
+  end.
 Definition count_restored (now : Z) (s : state) (fence : option ticket) : option count :=
   match fence with
   | Some f => if last_ticket now s <? number f then count_ticket now s fence else live_counter now s
@@ -77,13 +79,16 @@ Definition count_restored (now : Z) (s : state) (fence : option ticket) : option
 Definition step (now : Z) (s : state) (e : event) : state :=
   match e with
   | Acquire t ttl fence =>
-      if grants now s e then {| key := Some {| holder := t; ends := now + ttl |};
-        counter := count_ticket now s fence |} else s
-  | Extend t ttl => if grants now s e then {| key := lengthen now ttl t s;
-    counter := counter s |} else s
+      if grants now s e
+      then {| key := Some {| holder := t; ends := now + ttl |};
+              counter := count_ticket now s fence |}
+      else s
+  | Extend t ttl =>
+      if grants now s e then {| key := lengthen now ttl t s; counter := counter s |} else s
   | Restore t ttl fence =>
-      if may_restore now s t fence then {| key := lengthen now ttl t s;
-        counter := count_restored now s fence |} else s
+      if may_restore now s t fence
+      then {| key := lengthen now ttl t s; counter := count_restored now s fence |}
+      else s
   | Release t => if holds_token now s t then {| key := None; counter := counter s |} else s
   | Sweep => {| key := live_key now s; counter := live_counter now s |}
   | Restart kept => kept
@@ -105,24 +110,26 @@ Lemma before_S n k : before n (S k) = step (reads n k) (before n k) (does n k).
 Proof. reflexivity. Qed.
 
 (* The command by which a token takes or extends the key for a TTL. *)
-Definition takes (e : event) (t : token) (ttl : Z) : Prop := (exists fence,
-  e = Acquire t ttl fence) \/ e = Extend t ttl.
+Definition takes (e : event) (t : token) (ttl : Z) : Prop :=
+  (exists fence, e = Acquire t ttl fence) \/ e = Extend t ttl.
 
-Definition keeps_memory (e : event) : Prop := match e with Restart _ | Foreign _ => False | _ =>
-  True end.
+Definition keeps_memory (e : event) : Prop :=
+  match e with Restart _ | Foreign _ => False | _ => True end.
 
 Definition key_stands (s : state) (t : token) (until : Z) : Prop :=
   exists e, key s = Some e /\ holder e = t /\ until <= ends e.
 
 Lemma standing_is_live now s t until :
-  key_stands s t until -> now < until -> exists e, live_key now s = Some e /\ holder e = t /\
-    until <= ends e.
-Proof. intros [e [Hk [Ht He]]] Hn. exists e. unfold live_key. rewrite Hk.
-destruct (Z.ltb_spec now (ends e)); [auto|lia]. Qed.
+  key_stands s t until -> now < until ->
+  exists e, live_key now s = Some e /\ holder e = t /\ until <= ends e.
+Proof.
+  intros [e [Hk [Ht He]]] Hn. exists e. unfold live_key. rewrite Hk.
+  destruct (Z.ltb_spec now (ends e)); [auto|lia].
+Qed.
 
 (* A grant sets the key for the whole TTL at least. *)
-Lemma grant_sets_key now s e t ttl : takes e t ttl -> grants now s e = true ->
-  key_stands (step now s e) t (now + ttl).
+Lemma grant_sets_key now s e t ttl :
+  takes e t ttl -> grants now s e = true -> key_stands (step now s e) t (now + ttl).
 Proof.
   intros [[fence ->]| ->] H; unfold step; rewrite H; unfold key_stands; simpl.
   - eexists; split; [reflexivity|simpl; lia].
@@ -133,7 +140,7 @@ Qed.
    token. *)
 Lemma step_keeps_key now s e t until :
   key_stands s t until -> now < until -> keeps_memory e -> e <> Release t ->
-    key_stands (step now s e) t until.
+  key_stands (step now s e) t until.
 Proof.
   intros Hs Hn Hm Hr. destruct (standing_is_live _ _ _ _ Hs Hn) as [k [Hl [Ht He]]].
   destruct e as [t' ttl fence|t' ttl|t' ttl fence|t'| |kept|after]; simpl in *; try contradiction.

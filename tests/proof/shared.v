@@ -24,30 +24,29 @@ Record state := { key : option (value * Z); readers : list (token * Z) }.
 
 Definition live_key (now : Z) (s : state) : option (value * Z) :=
   match key s with Some (v, e) => if now <? e then Some (v, e) else None | None => None end.
-(* ZREMRANGEBYSCORE *)
+
+(* ZREMRANGEBYSCORE, ZREM, the score of the last, ZSCORE, and whether ZCARD is 1. *)
 Definition live_readers (now : Z) (l : list (token * Z)) := filter (fun p => now <? snd p) l.
-(* ZREM *)
-Definition without (t : token) (l : list (token * Z)) := filter (fun p => negb (same (fst p) t)) l.
+Definition without (t : token) (l : list (token * Z)) :=
+  filter (fun p => negb (same (fst p) t)) l.
 Definition longest (l : list (token * Z)) : Z := fold_right (fun p e => Z.max (snd p) e) 0 l.
-Definition score (t : token) (l : list (token * Z)) : Z := longest (filter (fun p => same
-  (fst p) t) l).
-Definition is_alone (t : token) (l : list (token * Z)) : bool := forallb (fun p => same
-  (fst p) t) l.
+Definition score (t : token) (l : list (token * Z)) : Z :=
+  longest (filter (fun p => same (fst p) t) l).
+Definition is_alone (t : token) (l : list (token * Z)) : bool :=
+  forallb (fun p => same (fst p) t) l.
 
 (* admit.lua: the key lives as long as its longest reader. *)
 Definition let_in (t : token) (until : Z) (l : list (token * Z)) : state :=
   let l' := (t, until) :: without t l in {| key := Some (Shared, longest l'); readers := l' |}.
 
+(* SET NX PX, also of a program that knows no readers; shared_acquire.lua, also as a restore;
+   shared_extend.lua as a writer, which upgrades where the lock reads, and as a reader, which
+   downgrades where it writes; shared_release.lua, by one token or by two. *)
 Inductive event :=
-(* SET NX PX, also of a program that knows no readers *)
 | Write (t : token) (ttl : Z)
-(* shared_acquire.lua, and the restore of a reader *)
 | Read (t : token) (ttl : Z)
-(* shared_extend.lua as a writer: upgrades where it reads *)
 | Extend_writer (t : token) (ttl : Z) (other : option nat)
-(* shared_extend.lua as a reader: downgrades where it writes *)
 | Extend_reader (t : token) (ttl : Z) (other : option nat)
-(* shared_release.lua, by one token or by two *)
 | Release (t : token) (other : option nat)
 | Sweep
 | Restart (remembered : state)
@@ -60,8 +59,7 @@ Definition in_role (t : token) (other : nat) : token := {| lock := lock t; digit
 Definition grants (now : Z) (s : state) (e : event) : bool :=
   match e with
   | Write _ _ => match live_key now s with None => true | Some _ => false end
-  | Read _ _ => match live_key now s with None | Some (Shared, _) => true | Some (Writer _,
-    _) => false end
+  | Read _ _ => match live_key now s with Some (Writer _, _) => false | _ => true end
   | Extend_writer t _ other =>
       match live_key now s with
       | None => false
@@ -85,28 +83,28 @@ Definition grants (now : Z) (s : state) (e : event) : bool :=
 
 Definition names (t : token) (other : option nat) (u : token) : bool :=
   same u t || match other with Some o => same u (in_role t o) | None => false end.
-Definition leave (t : token) (other : option nat) (l : list (token * Z)) := filter (fun p => negb
-  (names t other (fst p))) l.
+Definition leave (t : token) (other : option nat) (l : list (token * Z)) :=
+  filter (fun p => negb (names t other (fst p))) l.
 
 Definition step (now : Z) (s : state) (e : event) : state :=
   match e with
-  | Write t ttl => if grants now s e then {| key := Some (Writer t, now + ttl);
-    readers := readers s |} else s
+  | Write t ttl =>
+      if grants now s e then {| key := Some (Writer t, now + ttl); readers := readers s |} else s
   | Read t ttl =>
       match live_key now s with
       | None => let_in t (Z.max (now + ttl) 0) []
-      | Some (Shared, _) => let l := live_readers now (readers s) in let_in t (Z.max (now + ttl)
-        (score t l)) l
+      | Some (Shared, _) =>
+          let l := live_readers now (readers s) in let_in t (Z.max (now + ttl) (score t l)) l
       | Some (Writer _, _) => s
       end
   | Extend_writer t ttl other =>
       if grants now s e then
         match live_key now s, other with
-        | Some (Writer _, until), _ => {| key := Some (Writer t, Z.max until (now + ttl));
-          readers := readers s |}
+        | Some (Writer _, until), _ =>
+            {| key := Some (Writer t, Z.max until (now + ttl)); readers := readers s |}
         | Some (Shared, _), Some o =>
-            {| key := Some (Writer t, Z.max (now + ttl) (score (in_role t o) (live_readers now
-              (readers s)))); readers := [] |}
+            let until := score (in_role t o) (live_readers now (readers s)) in
+            {| key := Some (Writer t, Z.max (now + ttl) until); readers := [] |}
         | _, _ => s
         end
       else s
@@ -312,10 +310,10 @@ Inductive claims := Reads (l : nat) | Writes (t : token).
 Definition lock_of (c : claims) : nat := match c with Reads l => l | Writes t => lock t end.
 Definition is_writer (c : claims) : Prop := match c with Reads _ => False | Writes _ => True end.
 
-Definition for_reader (e : event) (t : token) (ttl : Z) : Prop := e = Read t ttl \/ exists other,
-  e = Extend_reader t ttl other.
-Definition for_writer (e : event) (t : token) (ttl : Z) : Prop := e = Write t ttl \/ exists other,
-  e = Extend_writer t ttl other.
+Definition for_reader (e : event) (t : token) (ttl : Z) : Prop :=
+  e = Read t ttl \/ exists other, e = Extend_reader t ttl other.
+Definition for_writer (e : event) (t : token) (ttl : Z) : Prop :=
+  e = Write t ttl \/ exists other, e = Extend_writer t ttl other.
 
 (* Whoever is a writer has what a reader has. *)
 Definition gives_claim (e : event) (c : claims) (ttl : Z) : Prop :=

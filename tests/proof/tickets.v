@@ -92,22 +92,23 @@ Section World.
 Variable w : world plain.
 Variable bad : list nat.
 Variable quorum : nat.
-(* How far a ticket may be ahead of a node's clock: ticket_skew_ms. *)
-Variable skews : Z.
-Variable differ : Z.            (* How far a wall clock may be from true time. *)
+Variable skews : Z.     (* How far a ticket may be ahead of a node's clock: ticket_skew_ms. *)
+Variable differ : Z.    (* How far a wall clock may be from true time. *)
+
 (* Clients' wall clocks. A node's clock is a wall clock, since Redis expires by it. *)
 Variable walls : nat -> Z -> Z.
 
 (* A won acquire whose nodes have granted the same ticket. *)
 Definition won_with (r : round plain) (f : ticket) :=
   won w bad quorum r /\
-  forall n i, In (n, i) (grants_counted r) -> does (nodes w n) i = Acquire (signed r) (ttl r)
-    (Some f).
+  forall n i, In (n, i) (grants_counted r) ->
+    does (nodes w n) i = Acquire (signed r) (ttl r) (Some f).
 
 (* ---- What is assumed for tickets ---- *)
 
-(* "If wall clocks differ by less than --skew": from each other by twice as much as from true time,
-   with room for the drift. *)
+(* "If wall clocks differ by less than --skew." They differ from each other by twice as much as from
+   true time. A little less than the skew is left if clocks run fast, since they also count the
+   guard, and nothing is added to it for that. *)
 Definition walls_agree :=
   0 <= differ /\ 0 <= skews /\
   (2 * differ + skews) * (million + fast (clock_errors w)) <= 2 * skews * million /\
@@ -116,18 +117,18 @@ Definition walls_agree :=
 
 (* S15: the number is at least the wall clock at the start of the round, ticket_propose; the largest
    number that a node may grant comes with it (ahead.lua). *)
-Definition proposes (r : round plain) (f : ticket) := walls (client r) (started r) <= number f /\
-  skew f = skews.
+Definition proposes (r : round plain) (f : ticket) :=
+  walls (client r) (started r) <= number f /\ skew f = skews.
 
-(* S15: the guard for tickets is longer by twice the skew, guard_us; it counts from a restart on. *)
+(* S15: the guard for tickets is longer by twice the skew: guard_us. *)
 Definition guard_for_tickets_is_kept (r : round plain) :=
   forall n i k, In (n, i) (grants_counted r) -> good bad n -> (k < i)%nat ->
     restarts plain (nodes w n) k ->
     counted (clock_errors w) (guard w + 2 * skews) (at_time (nodes w n) k) (at_time (nodes w n) i).
 
 (* S15: "a counter must outlive every attempt from before a restart", ticket_check. *)
-Definition counters_live_long := forall n, good bad n ->
-  long_lives (nodes w n) (guard w + 2 * skews).
+Definition counters_live_long :=
+  forall n, good bad n -> long_lives (nodes w n) (guard w + 2 * skews).
 
 Hypothesis in_turn : in_order w.
 Hypothesis clocks : clocks_run_right w bad.
@@ -139,10 +140,9 @@ Let order n i j : (i <= j)%nat -> at_time (nodes w n) i <= at_time (nodes w n) j
 
 (* A node that has forgotten a ticket grants one that the wall clocks make larger. *)
 Lemma clocks_make_tickets_grow a b f g n i j :
-  won_with a f -> won_with b g -> proposes a f -> proposes b g -> In (n, i) (grants_counted a) ->
-    In (n, j) (grants_counted b) ->
-  good bad n -> forgot (clock_errors w) (nodes w n) (guard w + 2 * skews) i j ->
-    number f < number g.
+  won_with a f -> won_with b g -> proposes a f -> proposes b g ->
+  In (n, i) (grants_counted a) -> In (n, j) (grants_counted b) -> good bad n ->
+  forgot (clock_errors w) (nodes w n) (guard w + 2 * skews) i j -> number f < number g.
 Proof.
   intros [[Wa _] Fa] [[Vb [[Gb _] [Cb [_ Eb]]]] Fb] [_ Sa] [Pb _] Ia Ib Hg [from [Hfrom Hc]].
   destruct clocks as [Hx [_ Hcl]]. destruct agreement as [Hd [Hs [Hroom [Hn Hw]]]].
