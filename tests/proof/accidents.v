@@ -199,6 +199,30 @@ Theorem client_clock_stands_still :
     (takes_part 1 0 0 0 1) (takes_part 2 0 1 11 12) 13.
 Proof. show_accident. Qed.
 
+(* A client's clock that runs fast ends the guard early. No server's clock gains on any client's
+   here, which is what redlock(7) says of the rates in numbers. *)
+Definition hasty_clock (c : nat) (t : Z) := match c with 2%nat => 10 * t | _ => t end.
+Definition hasty : world plain :=
+  {| node_count := 1;
+     nodes := fun _ => tells true_time [(1, take 1); (2, Restart free); (3, take 2)];
+     client_clocks := hasty_clock; release_began := never; clock_errors := exact; guard := 10 |}.
+Theorem fast_client_ends_the_guard_early :
+  let a := takes_part 1 0 0 0 1 in
+  let b := takes_part 2 0 2 3 3 in
+  in_order hasty /\ undisturbed hasty [] /\ releases_are_own hasty [] /\
+  (forall n, server_clock exact (clock_of plain (nodes hasty n))) /\
+  (forall c t t', t <= t' -> true_time t' - true_time t <= hasty_clock c t' - hasty_clock c t) /\
+  guard hasty <= hasty_clock 2 3 - hasty_clock 2 2 /\
+  won_but Kept_guard hasty 1 a /\ won_but Kept_guard hasty 1 b /\
+  promises hasty a 3 /\ promises hasty b 3 /\ signed a <> signed b.
+Proof.
+  split; [show_order|]. split; [show_undisturbed|]. split; [show_releases|].
+  split; [intro; apply true_time_is_right|]. split.
+  { intros c t t' H. unfold true_time, hasty_clock. destruct c as [|[|[|c]]]; lia. }
+  split; [vm_compute; discriminate|]. split; [show_won|]. split; [show_won|].
+  split; [show_promise|]. split; [show_promise|discriminate].
+Qed.
+
 (* S1: half of the nodes is no quorum; neither is a majority of those that answered. *)
 Definition halves : world plain :=
   {| node_count := 2; nodes := fun n => tells true_time [(1, take (S n))];
