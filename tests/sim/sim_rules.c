@@ -154,11 +154,12 @@ static void note_run_id(struct sim_world *world, const struct cluster_connection
 {
     struct sim_said *said = &world->said[connection->client][connection->node];
     const char *run_id = world->cluster->hosts[connection->node].node.run_id;
-    if (strcmp(said->run_id, run_id) != 0 || said->is_young) said->is_known = false;
+    if (strcmp(said->run_id, run_id) != 0) said->is_known = said->is_young = false;
+    if (said->is_young) said->is_known = false;
     memcpy(said->run_id, run_id, sizeof said->run_id);
     if (said->is_known) return;
     said->changed_at = now_of(world, connection->client);
-    said->is_young = world->options.class == SIM_CLASS_NAMELESS && is_young(world, connection->node);
+    said->is_young |= world->options.class == SIM_CLASS_NAMELESS && is_young(world, connection->node);
 }
 
 void sim_rules_saw_handshake(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
