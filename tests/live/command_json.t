@@ -39,8 +39,8 @@ locks() {
     tells 124 acquire --json --guard 0 door && has "$lock" && json told '$j->{status} eq "TAKEN" && $j->{code} == 1' &&
     tells 0 keep --json --guard 0 --pid 2147480000 door "$token" && has "$lock" token valid_ms confirmed &&
     tells 123 release --json --guard 0 door "$token" && has "$lock" && json told '$j->{status} eq "LOST"' &&
-    tells 0 acquire --json --guard 0 --holder 'web 1' --permits 2 --no-ticket hut && has "$lock" token slot holder valid_ms confirmed &&
-    tells 0 acquire --json --guard 0 -s hall -s yard &&
+    tells 0 acquire --json --guard 0 -t 10m --holder 'web 1' --permits 2 --no-ticket hut && has "$lock" token slot holder valid_ms confirmed &&
+    tells 0 acquire --json --guard 0 -t 10m -s hall -s yard &&
     has version command resources status code text quorum nodes token ticket shared valid_ms confirmed && json told '@{$j->{resources}} == 2'
 }
 check 'acquire, extend, release and keep tell what the manual says' locks
