@@ -152,12 +152,14 @@ ask() {
     asked=$1
     shift
     eval "set -- \"\$port_$asked\" \"\$@\""
-    perl -MIO::Socket::INET -MIO::Socket::UNIX -e '
+    perl -MSocket -e '
         my $port = shift;
-        my $s = -S "'"$directory"'/$port" ? IO::Socket::UNIX->new(Peer => "'"$directory"'/$port")
-              : IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $port, Timeout => 5);
-        $s or die "no server\n";
-        print $s "*", scalar @ARGV, "\r\n", map { "\$" . length($_) . "\r\n$_\r\n" } @ARGV;
+        my $path = "'"$directory"'/$port";
+        socket my $s, -S $path ? PF_UNIX : PF_INET, SOCK_STREAM, 0 or die "no socket: $!\n";
+        alarm 5;
+        connect $s, -S $path ? sockaddr_un($path) : sockaddr_in($port, INADDR_LOOPBACK) or die "no server\n";
+        alarm 0;
+        syswrite $s, join "", "*", scalar @ARGV, "\r\n", map { "\$" . length($_) . "\r\n$_\r\n" } @ARGV;
         my $line = <$s>;
         $line = <$s> if $line =~ /^\$\d/;
         $line =~ s/^[+:-]//;
