@@ -82,6 +82,8 @@ UNIT_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c)) $(wild
 LIVE_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/live/test_*.c)) $(wildcard tests/live/*.t)
 UNIT_SHARED := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c tests/world/*.c tests/sim/*.c))
 LIVE_SHARED := $(filter-out tests/live/test_%,$(wildcard tests/live/*.c))
+# Programs that the scripts run thousands of times.
+LIVE_HELPERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/live/bin/*.c))
 
 object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
@@ -146,6 +148,12 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libtests_unit.a $(BU
 	@echo "  LINK  $@"
 	$(Q)$(LINK)
 
+# Nothing tests them, so they start without the work of sanitizers.
+$(BUILD)/tests/live/bin/%: tests/live/bin/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(filter-out $(CHECKS),$(COMPILE)) $(LDFLAGS) -o $@ $<
+
 # With TLS, the clients of the tests can be made to use it, see tests/tls/through.c.
 ifneq ($(TLS),)
 THROUGH_TLS = -Wl,--wrap=redlock_close,--wrap=$$(nm '$(BUILD)/libredlock.a' 2>/dev/null | sed -n 's/.* T \(redlock_open_[0-9_]*\)$$/\1/p')
@@ -185,7 +193,7 @@ LIVE_TOOLS = prove redis-server sqlite3 psql initdb script
 
 RUN_TESTS = REDLOCK='$(abspath $(BUILD))/redlock' BUILD='$(abspath $(BUILD))' CC='$(CC)' AR='$(AR)' tests/run
 
-programs: all $(filter $(BUILD)/%,$(UNIT_TESTS) $(LIVE_TESTS)) $(if $(BENCH),$(BUILD)/bench)
+programs: all $(LIVE_HELPERS) $(filter $(BUILD)/%,$(UNIT_TESTS) $(LIVE_TESTS)) $(if $(BENCH),$(BUILD)/bench)
 
 # Without a number given to make, there are as many compilers as processors.
 JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))
@@ -201,7 +209,7 @@ test-unit: $(filter $(BUILD)/%,$(UNIT_TESTS))
 
 # Tests of a build with TLS, TLS=openssl or TLS=mbedtls. They cover the checks, severed handshakes, and key updates.
 TLS_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/tls/test_*.c)) $(wildcard tests/tls/*.t)
-test-tls: all $(filter $(BUILD)/%,$(TLS_TESTS)) $(if $(BENCH),$(BUILD)/bench)
+test-tls: all $(LIVE_HELPERS) $(filter $(BUILD)/%,$(TLS_TESTS)) $(if $(BENCH),$(BUILD)/bench)
 	@tools/need prove redis-server perl openssl
 	@$(if $(TLS),,echo 'make test-tls: of which TLS? Say TLS=openssl or TLS=mbedtls' >&2; exit 1;) $(RUN_TESTS) $(TLS_TESTS)
 
@@ -210,12 +218,12 @@ test-tls: all $(filter $(BUILD)/%,$(TLS_TESTS)) $(if $(BENCH),$(BUILD)/bench)
 THROUGH ?= $(addprefix test_,client events waiting keeper shared permits nodes reentrant rivals flapping interruptions model) \
            $(addprefix command_,run ticket set loss keep permits others)
 THROUGH_TESTS := $(addprefix $(BUILD)/tests/live/,$(filter test_%,$(THROUGH))) $(patsubst %,tests/live/%.t,$(filter command_%,$(THROUGH)))
-test-through-tls: all $(filter $(BUILD)/%,$(THROUGH_TESTS))
+test-through-tls: all $(LIVE_HELPERS) $(filter $(BUILD)/%,$(THROUGH_TESTS))
 	@tools/need prove redis-server perl openssl
 	@$(if $(TLS),,echo 'make test-through-tls: through which? Say TLS=openssl or TLS=mbedtls' >&2; exit 1;) \
 	    REDLOCK_TEST_TLS=1 $(RUN_TESTS) $(THROUGH_TESTS)
 
-test-live: all $(filter $(BUILD)/%,$(LIVE_TESTS)) $(if $(BENCH),$(BUILD)/bench)
+test-live: all $(LIVE_HELPERS) $(filter $(BUILD)/%,$(LIVE_TESTS)) $(if $(BENCH),$(BUILD)/bench)
 	@tools/need $(LIVE_TOOLS)
 	@$(RUN_TESTS) $(LIVE_TESTS)
 
@@ -333,20 +341,20 @@ $(BUILD)/interop_ours: $(call object,tests/interop/ours.c) $(BUILD)/libredlock.a
 	@echo "  LINK  $@"
 	$(Q)$(LINK)
 
-interop: all $(BUILD)/interop_ours
+interop: all $(LIVE_HELPERS) $(BUILD)/interop_ours
 	@tools/need prove redis-server node npm python3-redis
 	@tests/interop/fetch '$(abspath $(BUILD))/interop'
 	@$(RUN_TESTS) $(wildcard tests/interop/*.t)
 
 # Alert rules, dashboard and exporter, with the Prometheus that they are for.
-monitoring: all
+monitoring: all $(LIVE_HELPERS)
 	@tools/need prove promtool prometheus redis-server perl
 	@$(RUN_TESTS) $(wildcard tests/monitoring/*.t)
 
 # The files of tools/examples, built outside of the tree with the files that "make install" has
 # installed, and run on real servers.
 EXAMPLES = $(abspath $(BUILD))/examples
-examples: all $(BUILD)/libtests_live.a $(BUILD)/world.wasm
+examples: all $(LIVE_HELPERS) $(BUILD)/libtests_live.a $(BUILD)/world.wasm
 	@tools/need prove redis-server perl pkg-config
 	@$(MAKE) -s --no-print-directory PREFIX='$(EXAMPLES)/installed' DESTDIR= INCLUDEDIR='$(EXAMPLES)/installed/include' \
 	    LIBDIR='$(EXAMPLES)/installed/lib' MANDIR='$(EXAMPLES)/installed/share/man' install-lib

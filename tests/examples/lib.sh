@@ -56,7 +56,7 @@ rebuilds() {
 runs() {
     expected=$1
     shift
-    (cd "$directory/copy" && exec perl -e "$limit" "$@") >"$directory/out" 2>"$directory/err"
+    (cd "$directory/copy" && exec "$limit" $limit_s "$@") >"$directory/out" 2>"$directory/err"
     got=$?
     [ $got = "$expected" ] || { echo "$*: exit status $got, not $expected"; cat "$directory/out" "$directory/err"; return 1; }
 }

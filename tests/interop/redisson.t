@@ -12,7 +12,7 @@ if ! command -v javac >/dev/null 2>&1 || ! [ -f "$jar" ]; then
 fi
 javac -cp "$jar" -d "$directory/java" tests/interop/Theirs.java || exit 1
 # A program that starts 20 Java machines, one after the other, is slow; so is one of them while it starts.
-limit='alarm 280; exec @ARGV or die'
+limit_s=280
 thread="java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp $jar:$directory/java Theirs" lease_s=10
 check_java
 finish

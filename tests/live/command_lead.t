@@ -77,7 +77,7 @@ leads() {
     : >"$directory/epochs-$as"
     rm -f "$directory/status-$as"
     {
-        perl -e "$limit" "$redlock" lead --guard 0 --node-timeout "$patience" --as "$as" "$@" boss -- \
+        "$limit" $limit_s "$redlock" lead --guard 0 --node-timeout "$patience" --as "$as" "$@" boss -- \
             sh -c "echo \$REDLOCK_TICKET >>'$directory/epochs-$as'; exec sleep 100" >"$directory/out-$as" 2>"$directory/err-$as" &
         echo $! >"$directory/pid-$as"
         begin $!
@@ -139,7 +139,7 @@ sleeper_is_deposed() {
 }
 # The command is deaf to its messages, and then the lead is lost.
 told_while_it_loses() {
-    perl -e "$limit" "$redlock" lead --guard 0 --node-timeout "$patience" --ttl 3s told -- \
+    "$limit" $limit_s "$redlock" lead --guard 0 --node-timeout "$patience" --ttl 3s told -- \
         sh -c 'trap "" TERM; echo >>"$1"; while :; do sleep 0.1; done' sh "$directory/told" >"$directory/out-told" 2>"$directory/err-told" &
     begin $!
     told=$!

@@ -142,7 +142,7 @@ background() {
     into=$directory/$1
     shift
     (
-        perl -e "$limit" "$redlock" "$@" >"$into.out" 2>"$into.err"
+        "$limit" $limit_s "$redlock" "$@" >"$into.out" 2>"$into.err"
         echo $? >"$into.status"
     ) >/dev/null 2>&1 &
     begin $!

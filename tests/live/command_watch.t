@@ -91,7 +91,7 @@ on_screen() {
     printf 'stty cols %s rows 12 </dev/tty\necho $$ >"%s"\n(while ! [ -e "%s" ]; do sleep 0.05; done; stty cols 100 </dev/tty) &\nexec "%s" watch --guard 0 --node-timeout %s %s\n' \
         "$columns" "$directory/pid" "$directory/resize" "$redlock" "$patience" "$*" >"$directory/terminal.sh"
     { within 20 test -e "$directory/enough" >&2; printf '\003'; within 20 test -e "$directory/done" >&2; } |
-        { perl -e "$limit" script -qec "sh $directory/terminal.sh" /dev/null >"$directory/screen" 2>&1; echo $? >"$directory/status"; : >"$directory/done"; } &
+        { "$limit" $limit_s script -qec "sh $directory/terminal.sh" /dev/null >"$directory/screen" 2>&1; echo $? >"$directory/status"; : >"$directory/done"; } &
     begin $!
 }
 

@@ -78,7 +78,7 @@ program() {
 # The holder is paused until its lock has ended, the next one has acquired and written, and writes then.
 # The fate of the late write is in $directory/late, as 1 or 0.
 is_overtaken() {
-    perl -e "$limit" "$directory/holder" --pause "$directory/$1" 'the paused one' >"$directory/late" 2>&1 &
+    "$limit" $limit_s "$directory/holder" --pause "$directory/$1" 'the paused one' >"$directory/late" 2>&1 &
     paused=$!
     begin $paused
     within 10 is_stopped $paused || return 1

@@ -96,7 +96,7 @@ withdraws_alone() {
 # sleep_over [--pause] PROGRAM AMOUNT: starts a holder that is asleep. slow has read the balance, with
 # --pause it has not; sets $asleep.
 sleep_over() {
-    perl -e "$limit" "$directory/holder" "$@" >"$directory/slept" 2>&1 &
+    "$limit" $limit_s "$directory/holder" "$@" >"$directory/slept" 2>&1 &
     asleep=$!
     begin $asleep
     within 10 is_stopped $asleep

@@ -31,6 +31,14 @@ directory=$(mktemp -d "${TMPDIR:-/tmp}/redlock-test.XXXXXX") || exit 1
 : >"$directory/begun"
 : >"$directory/stopped"
 
+# Small programs, which make has compiled for its tests.
+helpers=${BUILD:-$PWD/build}/tests/live/bin
+if ! [ -x "$helpers/ask" ] || ! [ -x "$helpers/limit" ]; then
+    helpers=$directory/helpers
+    mkdir "$helpers" || exit 1
+    for helper in ask limit; do cc -O1 -o "$helpers/$helper" "tests/live/bin/$helper.c" || exit 1; done
+fi
+
 # begin PID: is ended with the script, unless over() says that it has ended.
 begin() {
     echo "$1" >>"$directory/begun"
@@ -152,29 +160,22 @@ ask() {
     asked=$1
     shift
     eval "set -- \"\$port_$asked\" \"\$@\""
-    perl -MSocket -e '
-        my $port = shift;
-        my $path = "'"$directory"'/$port";
-        socket my $s, -S $path ? PF_UNIX : PF_INET, SOCK_STREAM, 0 or die "no socket: $!\n";
-        alarm 5;
-        connect $s, -S $path ? sockaddr_un($path) : sockaddr_in($port, INADDR_LOOPBACK) or die "no server\n";
-        alarm 0;
-        syswrite $s, join "", "*", scalar @ARGV, "\r\n", map { "\$" . length($_) . "\r\n$_\r\n" } @ARGV;
-        my $line = <$s>;
-        $line = <$s> if $line =~ /^\$\d/;
-        $line =~ s/^[+:-]//;
-        $line =~ s/\r?\n//;
-        print $line eq "\$-1" ? "" : $line, "\n"' "$@"
+    "$helpers/ask" "$directory" "$@"
 }
 
-# everywhere WORD...: the same of all servers.
+# everywhere WORD...: the same of all servers, a line from each.
 everywhere() {
-    for each in $(seq 0 $((count - 1))); do ask "$each" "$@"; done
+    ports= of=0
+    while [ $of -lt "$count" ]; do
+        eval "ports=\"$ports \$port_$of\""
+        of=$((of + 1))
+    done
+    "$helpers/ask" "$directory" "$ports" "$@"
 }
 
-# A hung command is ended by SIGALRM, since a shell acts upon a signal of its own only when that is
-# over. Commands in the background would ignore SIGINT.
-limit='alarm 60; $SIG{INT} = $SIG{QUIT} = "DEFAULT"; exec @ARGV or die'
+# A hung command is ended after so long, by "$limit" $limit_s.
+limit=$helpers/limit
+limit_s=60
 
 # The time that a node may take where a test does not say it. It is longer than a busy machine makes
 # anybody wait. (Only without a guard, so that nothing is added to the options that a test gives.)
@@ -194,7 +195,7 @@ start() {
 in_background() {
     : >"$directory/out"    # At once, not when the background comes to it.
     : >"$directory/err"
-    perl -e "$limit" "$redlock" "$@" >"$directory/out" 2>"$directory/err" &
+    "$limit" $limit_s "$redlock" "$@" >"$directory/out" 2>"$directory/err" &
     started=$!
     begin $started
 }
@@ -258,7 +259,7 @@ block_of_guide() {
 }
 
 in_foreground() {
-    perl -e "$limit" "$redlock" "$@" >"$directory/out" 2>"$directory/err"
+    "$limit" $limit_s "$redlock" "$@" >"$directory/out" 2>"$directory/err"
 }
 
 # is STATUS WORDS...: runs redlock; its output is in $directory/out and $directory/err. True when it exits with STATUS.

@@ -8,7 +8,7 @@
 java() {
     said=$directory/$1-$2
     : >"$said"
-    perl -e "$limit" $thread "$port_0" "$@" >"$said" 2>&1 &
+    "$limit" $limit_s $thread "$port_0" "$@" >"$said" 2>&1 &
     java=$!
     begin $java
 }
@@ -107,7 +107,7 @@ one_at_a_time() {
     echo 0 >"$directory/number"
     : >"$directory/counts"
     for kind in lock fenced spin fair; do
-        perl -e "$limit" $thread "$port_0" $kind counted 3000 90000 10 count "$directory/number" >>"$directory/counts" 2>&1 &
+        "$limit" $limit_s $thread "$port_0" $kind counted 3000 90000 10 count "$directory/number" >>"$directory/counts" 2>&1 &
         begin $!
         eval "count_$kind=$!"
     done
