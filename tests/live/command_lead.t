@@ -29,7 +29,7 @@ controls_are_shown() {
     proclaimed evil "$(printf '3 a\033[31mb')" '' '' && is 0 leader --guard 0 evil && prints '^3 a\\x1b\[31mb$'
 }
 forgetful_nodes_cannot_tell() {
-    proclaimed fresh '17 alpha' '' '' && is 122 leader --guard 1h fresh && says 'no quorum: 0 of 3 nodes can tell, 2 are needed' &&
+    proclaimed fresh '17 alpha' '' '' && is 122 leader --guard 1h fresh && says 'no quorum: 0 of 3 nodes can tell, quorum 2' &&
         says 'restarted .* no vote for another' && is 122 leader --guard 1h --json fresh && prints '"answers":0,"epoch":null,"leader":null'
 }
 refusals_are_told() {
@@ -182,7 +182,7 @@ check 'a leader has a name of 1 to 200 bytes, and a ticket' names_are_checked
 on 1 KILL
 on 2 KILL
 no_quorum() {
-    is 122 leader --guard 0 boss && says 'no quorum: 1 of 3 nodes can tell, 2 are needed' &&
+    is 122 leader --guard 0 boss && says 'no quorum: 1 of 3 nodes can tell, quorum 2' &&
         is 122 leader --guard 0 --json boss && prints '"verdict":"no quorum","answers":1,"epoch":null'
 }
 check 'what a minority of the nodes says is told to nobody' no_quorum

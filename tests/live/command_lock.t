@@ -318,7 +318,7 @@ check 'a release that no quorum confirmed is status 2, since nobody stays to rep
 no_quorum() {
     # shellcheck disable=SC2154    # Set by their numbers.
     list=127.0.0.1:$port_0,127.0.0.1:$refused,127.0.0.1:$refused
-    is 122 acquire --guard 0 -n "$list" door-10 && says 'no quorum.*\(1 of 3, 2 are needed\)' &&
+    is 122 acquire --guard 0 -n "$list" door-10 && says 'no quorum.*\(1 of 3, quorum 2\)' &&
     says 'node 1 .*: connection refused' &&
     is 122 status --guard 0 -n "$list" door-10 && prints '^door-10: no quorum: 1 of 3 nodes can tell \(quorum 2\); 1 of 3 may vote, so nobody can acquire it now$' &&
     is 122 extend --guard 0 -n "$list" door-10 $other && is 122 release --guard 0 -n "$list" door-10 $other
@@ -435,7 +435,7 @@ status_of_replicas() {
     prints 'node 1 .*a replica, not a master$' && is 125 status --guard 0 --json door-vote &&
     json out '$j->{verdict} eq "no quorum" && $j->{voters} == 2 && "10001" eq join "", map { $_->{votes} ? 1 : 0 } @{$j->{nodes}}' &&
     is 125 status --guard 0 --permits 2 door-vote && prints '^door-vote: of 2 permits 0 are known to be taken; of 2 too few nodes can tell$' &&
-    is 125 acquire --guard 0 door-vote && says '2 of 5, 3 are needed'
+    is 125 acquire --guard 0 door-vote && says '2 of 5, quorum 3'
     good=$?
     for k in 1 2 3; do ask $k REPLICAOF NO ONE >/dev/null; done
     return $good

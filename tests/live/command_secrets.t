@@ -99,20 +99,25 @@ else skip 'neither ps nor /proc shows them' 'there is no /proc'
 fi
 
 # A process that must not be dumped is root's in /proc, see proc(5). It is therefore checked for any user but root.
-undumped() {
+# is_owned_by UID WORDS...: so is redlock, soon after it began. (Before that perl is root's, which changes its user.)
+is_owned_by() {
+    owner=$1
+    shift
     runs_as_another "$@" >"$directory/said" 2>&1 &
     begin $!
-    within 5 sh -c 'tr "\\0" " " </proc/$1/cmdline | grep -q "forever door"' sh $! && owner=$(perl -e 'print((stat shift)[4])' "/proc/$!/mem")
+    within 10 is_redlock $! && within 10 has_owner $! "$owner"
     good=$?
     kill $!
     over $!
     [ $good = 0 ]
 }
+is_redlock() { case $(tr '\0' ' ' <"/proc/$1/cmdline") in "$redlock "*) ;; *) return 1 ;; esac; }
+has_owner() { [ "$(perl -e 'print((stat shift)[4])' "/proc/$1/mem")" = "$2" ]; }
 runs_as_another() { exec perl -e '$< = $> = 65534; exec @ARGV or exit 126' "$redlock" "$@"; }
 leaves_no_core() {
-    undumped acquire --guard 0 -n "redis://:$secret@127.0.0.1:1" --wait forever door && [ "$owner" = 0 ] &&
-    REDLOCK_PASSWORD=$secret undumped acquire --guard 0 -n 127.0.0.1:1 --wait forever door && [ "$owner" = 0 ] &&
-    undumped acquire --guard 0 -n 127.0.0.1:1 --wait forever door && [ "$owner" = 65534 ]
+    is_owned_by 0 acquire --guard 0 -n "redis://:$secret@127.0.0.1:1" --wait forever door &&
+    REDLOCK_PASSWORD=$secret is_owned_by 0 acquire --guard 0 -n 127.0.0.1:1 --wait forever door &&
+    is_owned_by 65534 acquire --guard 0 -n 127.0.0.1:1 --wait forever door
 }
 if [ ! -r /proc/self/stat ]; then skip 'with a password it leaves no core file' 'there is no /proc'
 elif [ "$(id -u)" != 0 ] || ! (runs_as_another --version) >/dev/null 2>&1; then

@@ -101,7 +101,7 @@ restarted() {
     within 20 up_for_the_guard 10 || return 1
     sleep 2     # A quorum has; the last server may have started a second later, as its uptime is reported in whole ones.
     set -- --guard 3s -t 3s --skew 30s --node-timeout $patience
-    is 122 acquire "$@" door-11 && says 'no quorum: .*\(0 of 3, 2 are needed\)' &&
+    is 122 acquire "$@" door-11 && says 'no quorum: .*\(0 of 3, quorum 2\)' &&
     says 'node 2 \(127.0.0.1:[0-9]+\): restarted [0-9]+ s ago, no ticket for another [3-6][0-9] s \(wait; .*--no-ticket' &&
     is 122 run "$@" --wait 0 door-11 -- true && says 'no ticket for another' &&
     is 122 acquire "$@" --json door-11 &&

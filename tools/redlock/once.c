@@ -162,7 +162,7 @@ static void say_no_quorum(const struct once *once, struct session *session)
     char seen[REDLOCK_WHO_MAX + TEXT_DURATION_MAX + 16];
 
     assert(refused <= count);
-    say("%s: no quorum of nodes takes a mark of this period (%u of %u, %u are needed)%s%s%s", session->output->resource,
+    say("%s: no quorum of nodes takes a mark of this period (%u of %u, quorum %u)%s%s%s", session->output->resource,
         count_votes(once, session, REDLOCK_VOTE_GRANTED), count, redlock_quorum(count), refused > 0 ? "; somebody began in it" : "",
         refused > 0 ? describe_seen(once, seen, sizeof seen) : "", refused > 0 ? " and may have run" : "");
     say_votes(once, session);

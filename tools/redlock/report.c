@@ -274,7 +274,7 @@ static const char *describe_detail(struct session *session, enum redlock_status 
     if (status == REDLOCK_NO_QUORUM && voters >= quorum_of(session))
         (void)print_text(text, size, ", but %u of %u can by now: try again", voters, count);
     else if (status == REDLOCK_NO_QUORUM)
-        (void)print_text(text, size, " (%u of %u, %u are needed)", voters, count, quorum_of(session));
+        (void)print_text(text, size, " (%u of %u, quorum %u)", voters, count, quorum_of(session));
     return text;
 }
 
