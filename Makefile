@@ -446,7 +446,7 @@ packages: $(BUILD)/redlock
 
 # Folders below $(DESTDIR), which may have blanks, for section N of the manual and for the installed files.
 man      = $(MANDIR)/man$(1)
-HEADERS := redlock/redlock.h $(foreach part,client fence keeper metrics reentrant,redlock/redlock_$(part).h) redlock/redlock.hpp \
+HEADERS := redlock/redlock.h $(foreach part,client fence keeper metrics reentrant sentinel,redlock/redlock_$(part).h) redlock/redlock.hpp \
            net/redlock_transport.h $(if $(TLS),net/redlock_tls.h) $(sort $(wildcard net/loops/*.h))
 # The completions of bash, zsh and fish, where each shell looks for them. All but zsh look by the name of the program.
 COMPLETIONS := $(foreach program,redlock redlock-admin,bash-completion/completions/$(program) fish/vendor_completions.d/$(program).fish) \

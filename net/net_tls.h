@@ -24,8 +24,8 @@
 #include <unistd.h>
 
 enum {
-    TLS_SESSIONS_MAX = NET_WAIT_MAX,    /* Two for each node that there can be, and two to spare. */
-    TLS_NODES_MAX = NET_WAIT_MAX / 2,
+    TLS_SESSIONS_MAX = NET_WAIT_MAX - 1,    /* Two for each node that there can be, and two to spare. */
+    TLS_NODES_MAX = TLS_SESSIONS_MAX / 2,
     TLS_PIECE = 4096,                   /* Taken from the socket at once, */
     TLS_PIECES_MAX = 8,                 /* and so often in one call, since a node that floods us must not
                                          * keep others waiting (S16). */

@@ -174,7 +174,7 @@ enum {
                         * or net_receive says which. */
 };
 
-enum { NET_WAIT_MAX = 32 };    /* Two for each node that there can be, and two of the caller's own. 256 bytes of stack. */
+enum { NET_WAIT_MAX = 33 };    /* The descriptors of a client, and its self-pipe. 264 bytes of stack. */
 
 struct net_wait {
     int fd;           /* Any descriptor; if negative, it is skipped and never ready. */

@@ -6,6 +6,7 @@
 
 #include "private.h"
 #include "redlock_client.h"
+#include "redlock_sentinel.h"
 
 #include "../net/redlock_net.h"
 #include "../net/redlock_transport.h"
@@ -15,6 +16,7 @@ enum { SESSIONS_MAX = REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) };
 /* The look-up of the name to which a session connects. */
 enum name_state {
     NAME_IDLE,          /* Nobody looks it up. */
+    NAME_ASKED,         /* The sentinels are asked for it first. */
     NAME_AWAITED,       /* The connection waits for its address, */
     NAME_LATE,          /* or did so in vain; the look-up goes on, and the next connection may use an older address. */
     NAME_KNOWN          /* It was looked up when no connection waited any longer. The next one uses it, if that begins soon. */
@@ -25,17 +27,68 @@ REDLOCK_INLINE uint64_t sooner(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Session k leads to this node. */
-REDLOCK_INLINE const struct redlock_target *target_of(const struct redlock_client *c, unsigned k)
+/* What becomes of a session, after what its node's sentinels have answered. */
+enum sentinel_verdict {
+    SENTINELS_NOTHING,
+    SENTINELS_GO_ON,        /* Its node's master is known, so it can connect. */
+    SENTINELS_END           /* They name another master, or nobody. */
+};
+
+/* The calls about nodes whose master sentinels name, once a program has used them (see client_sentinel.c). Session k is a
+ * sentinel's, except in asks_first, wrote and judge, and the calls about it are those that the engine has for its own sessions. */
+struct redlock_sentinel_calls {
+    void (*begin)(struct redlock_client *c);
+    bool (*add)(struct redlock_client *c, unsigned node, struct redlock_target *target, const char *text, size_t size,
+                struct net_error *error);
+    unsigned (*wants)(const struct redlock_client *c, unsigned k);
+    void (*connected)(struct redlock_client *c, unsigned k, uint64_t now_us);
+    void (*disconnected)(struct redlock_client *c, unsigned k, const char *why, uint64_t now_us);
+    uint8_t *(*input)(struct redlock_client *c, unsigned k, size_t *room);
+    void (*received)(struct redlock_client *c, unsigned k, size_t size);
+    const uint8_t *(*output)(const struct redlock_client *c, unsigned k, size_t *size);
+    void (*sent)(struct redlock_client *c, unsigned k, size_t size);
+    void (*tick)(struct redlock_client *c, uint64_t now_us);
+    uint64_t (*wake_at)(const struct redlock_client *c);
+    bool (*asks_first)(struct redlock_client *c, unsigned k, uint64_t now_us);  /* True: the master is asked for, then connected. */
+    void (*wrote)(struct redlock_client *c, unsigned k);                        /* Bytes of the engine's have left. */
+    enum sentinel_verdict (*judge)(struct redlock_client *c, unsigned k, bool is_connected, bool asks, uint64_t now_us, char *why,
+                                   size_t room);
+};
+
+REDLOCK_INLINE unsigned client_fd_count(const struct redlock_client *c)
 {
-    REDLOCK_ASSERT(k < redlock_sessions(&c->engine));
-    return &c->targets[k % redlock_nodes(&c->engine)];
+    return redlock_sessions(&c->engine) + (c->sentinels ? c->sentinels->count : 0);
+}
+
+/* Is session k a sentinel's, not the engine's? */
+REDLOCK_INLINE bool is_of_sentinel(const struct redlock_client *c, unsigned k)
+{
+    return k >= redlock_sessions(&c->engine);
+}
+
+/* S31: session k neither reads nor sends until a majority of sentinels has named the master that it is connected to. */
+REDLOCK_INLINE bool is_gated(const struct redlock_client *c, unsigned k)
+{
+    return c->sentinels && !is_of_sentinel(c, k) && c->sentinels->gates[k].turn > 0;
+}
+
+/* Session k leads to this server. */
+REDLOCK_INLINE struct redlock_target *target_of(const struct redlock_client *c, unsigned k)
+{
+    REDLOCK_ASSERT(k < client_fd_count(c));
+    if (is_of_sentinel(c, k)) return &c->sentinels->list[k - redlock_sessions(&c->engine)].target;
+    return (struct redlock_target *)&c->targets[k % redlock_nodes(&c->engine)];
 }
 
 /* The transport of session k, and the context of its calls. */
 REDLOCK_INLINE const struct redlock_transport *transport_of(const struct redlock_client *c, unsigned k)
 {
     return c->transports[target_of(c, k)->is_secure];
+}
+
+REDLOCK_INLINE unsigned session_wants(const struct redlock_client *c, unsigned k)
+{
+    return is_of_sentinel(c, k) ? c->sentinels->calls->wants(c, k) : redlock_wants(&c->engine, k);
 }
 
 REDLOCK_INLINE void *context_of(const struct redlock_client *c, unsigned k)
@@ -57,6 +110,9 @@ REDLOCK_PRIVATE void client_trace(struct redlock_client *c, unsigned k, enum red
 
 /* S11: begins to connect session k, which has no connection. The name of its node, if it has one, is looked up first. */
 REDLOCK_PRIVATE void client_begin_connecting(struct redlock_client *c, unsigned k);
+
+/* Goes on with a connection that has waited for the sentinels, which have named its node's master. */
+REDLOCK_PRIVATE void client_go_on_connecting(struct redlock_client *c, unsigned k);
 
 /* Does a connection wait for its name, and is it still wanted? The engine may have given it up in a tick of the caller's. */
 REDLOCK_PRIVATE bool client_awaits_name(const struct redlock_client *c, unsigned k);

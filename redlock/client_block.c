@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-NET_STATIC_ASSERT((int)SESSIONS_MAX + 1 <= (int)NET_WAIT_MAX, "all sessions and the self-pipe are waited for at once");
+NET_STATIC_ASSERT((int)REDLOCK_FDS_MAX + 1 <= (int)NET_WAIT_MAX, "all sessions and the self-pipe are waited for at once");
 
 enum { QUIET_US = 100000 };     /* After so long without a step, connections are looked at before they are used. */
 
@@ -31,10 +31,10 @@ static uint64_t end_of(uint32_t wait_ms)
  * signal ends the wait, which does no harm. */
 static unsigned wait_for(struct redlock_client *c, uint64_t until_us, enum attention attention)
 {
-    struct net_wait waits[SESSIONS_MAX + 1];
-    unsigned count = redlock_sessions(&c->engine), ready = 0;
+    struct net_wait waits[REDLOCK_FDS_MAX + 1];
+    unsigned count = redlock_fd_count(c), ready = 0;
 
-    REDLOCK_ASSERT(count <= SESSIONS_MAX);
+    REDLOCK_ASSERT(count <= REDLOCK_FDS_MAX);
     for (unsigned k = 0; k < count; k++) {
         unsigned events = redlock_events(c, k);
         waits[k] = (struct net_wait){

@@ -14,15 +14,18 @@ enum { NAME_KNOWN_US = 5000000 };   /* The longest pause between two connections
 static unsigned transport_events(const struct redlock_client *c, unsigned k)
 {
     const struct redlock_transport *transport = transport_of(c, k);
-    unsigned wants = redlock_wants(&c->engine, k), wanted = REDLOCK_WRITE;
+    unsigned wants = session_wants(c, k), wanted = REDLOCK_WRITE;
 
+    if (is_gated(c, k)) return 0;
     if (!c->sockets[k].connecting)
         wanted = (wants & REDLOCK_WANT_RECEIVE ? REDLOCK_READ : 0u) | (wants & REDLOCK_WANT_SEND ? REDLOCK_WRITE : 0u);
     return transport->events && wanted != 0 ? transport->events(context_of(c, k), k, wanted) : wanted;
 }
 
+/* While it is gated no loop looks at it, since a connection that has ended would be reported again and again. */
 int redlock_fd(const struct redlock_client *c, unsigned k)
 {
+    if (c->sockets[k].fd >= 0 && is_gated(c, k)) return -1;
     return c->sockets[k].fd >= 0 ? c->sockets[k].fd : c->sockets[k].lookup;
 }
 
@@ -39,7 +42,7 @@ bool client_is_at_hand(const struct redlock_client *c, unsigned k)
 
 void client_trace(struct redlock_client *c, unsigned k, enum redlock_traffic what, const void *data, size_t size)
 {
-    if (c->trace) c->trace(c->trace_context, redlock_now_us(), k, what, data, size);
+    if (c->trace && !is_of_sentinel(c, k)) c->trace(c->trace_context, redlock_now_us(), k, what, data, size);
 }
 
 /* ---- Ending a connection ---- */
@@ -89,8 +92,10 @@ void client_end_connection(struct redlock_client *c, unsigned k, const char *why
     drop_connection(c, k);
     REDLOCK_ASSERT(c->sockets[k].fd < 0);
     if (c->sockets[k].name_state == NAME_AWAITED) c->sockets[k].name_state = NAME_LATE;
-    redlock_disconnected(&c->engine, k, why, now);
-    if (!c->trace) return;
+    if (c->sockets[k].name_state == NAME_ASKED) c->sockets[k].name_state = NAME_IDLE;
+    if (is_of_sentinel(c, k)) c->sentinels->calls->disconnected(c, k, why, now);
+    else                      redlock_disconnected(&c->engine, k, why, now);
+    if (!c->trace || is_of_sentinel(c, k)) return;
     redlock_describe_node(&c->engine, k, now, words, sizeof words);
     client_trace(c, k, REDLOCK_DISCONNECTED, words, strlen(words));
 }
@@ -107,24 +112,35 @@ const char *client_error_text(const struct redlock_client *c, unsigned k, int er
 
 /* ---- Beginning one ---- */
 
+/* Where session k connects to, in words. */
+static const char *place_of(const struct redlock_client *c, unsigned k)
+{
+    const struct redlock_watched *watched = NULL;
+
+    if (c->sentinels && !is_of_sentinel(c, k)) watched = &c->sentinels->watched[k % redlock_nodes(&c->engine)];
+    return watched && watched->count > 0 ? watched->master : target_of(c, k)->address;
+}
+
 static void report_connected(struct redlock_client *c, unsigned k)
 {
+    const char *place = place_of(c, k);
+
     REDLOCK_ASSERT(c->sockets[k].fd >= 0);
     c->sockets[k].connecting = false;
-    redlock_connected(&c->engine, k, redlock_now_us());
-    client_trace(c, k, REDLOCK_CONNECTED, target_of(c, k)->address, strlen(target_of(c, k)->address));
+    if (is_of_sentinel(c, k)) c->sentinels->calls->connected(c, k, redlock_now_us());
+    else                      redlock_connected(&c->engine, k, redlock_now_us());
+    client_trace(c, k, REDLOCK_CONNECTED, place, strlen(place));
 }
 
 /* Begins to connect to one address of the node. Returns a descriptor, or -errno. */
 static int connect_to(struct redlock_client *c, unsigned k, const uint64_t *endpoint, bool *connected)
 {
-    const struct redlock_target *target = target_of(c, k);
-    struct redlock_peer peer = { .node = k % redlock_nodes(&c->engine), .address = target->address };
+    struct redlock_peer peer = { .node = k % redlock_nodes(&c->engine), .address = place_of(c, k) };
     struct net_endpoint copy;
     struct net_address address;
     struct net_error error;
 
-    NET_CHECK(net_parse_address(target->address, strlen(target->address), REDLOCK_PORT, &address, &error));
+    NET_CHECK(net_parse_address(peer.address, strlen(peer.address), REDLOCK_PORT, &address, &error));
     memcpy(&copy, endpoint, sizeof copy);
     peer.host = address.host;
     peer.endpoint = copy.size > 0 ? copy.words : NULL;
@@ -162,7 +178,7 @@ void client_finish_connecting(struct redlock_client *c, unsigned k)
     int error = transport_of(c, k)->finish(context_of(c, k), k);
 
     REDLOCK_ASSERT(c->sockets[k].fd >= 0 && c->sockets[k].connecting);
-    if (!(redlock_wants(&c->engine, k) & REDLOCK_WANT_CONNECT)) return;
+    if (!(session_wants(c, k) & REDLOCK_WANT_CONNECT)) return;
     if (error == 0) {
         report_connected(c, k);
     } else if (error != REDLOCK_TRANSPORT_PENDING) {
@@ -189,29 +205,28 @@ void client_note_addresses(struct redlock_target *target, const struct net_resol
 /* Looks the name up that stands in the address, which has no password. */
 static void look_up(struct redlock_client *c, unsigned k)
 {
-    struct redlock_target *target = &c->targets[k % redlock_nodes(&c->engine)];
+    struct redlock_target *target = target_of(c, k);
     struct redlock_socket *socket = &c->sockets[k];
+    const char *place = place_of(c, k);
     struct net_resolved resolved;
     struct net_address address;
     struct net_error error;
 
     REDLOCK_ASSERT(target->is_name && socket->lookup < 0);
-    NET_CHECK(net_parse_address(target->address, strlen(target->address), REDLOCK_PORT, &address, &error));
+    NET_CHECK(net_parse_address(place, strlen(place), REDLOCK_PORT, &address, &error));
     socket->lookup = net_resolve_begin(&address, &resolved);
     if (socket->lookup < 0) client_note_addresses(target, &resolved);
 }
 
 /* S11: a name is looked up for each connection, so that a server in another one's place is found, and
  * known by its run_id. */
-void client_begin_connecting(struct redlock_client *c, unsigned k)
+static void begin_at_place(struct redlock_client *c, unsigned k, uint64_t now)
 {
     struct redlock_socket *socket = &c->sockets[k];
     const struct redlock_target *target = target_of(c, k);
     bool is_late = socket->name_state == NAME_LATE, is_known;
-    uint64_t now = redlock_now_us();
 
     REDLOCK_ASSERT(socket->fd < 0 && socket->name_state != NAME_AWAITED);
-    socket->endpoints_failed = 0;
     is_known = socket->name_state == NAME_KNOWN && now < socket->late_at;
     if (!is_late) socket->name_state = NAME_IDLE;
     if (target->is_name && !is_late && !is_known) look_up(c, k);
@@ -223,9 +238,49 @@ void client_begin_connecting(struct redlock_client *c, unsigned k)
     socket->late_at = now + c->name_wait_us;
 }
 
+/* The target of session k becomes the place where it is to connect, which the program's list of nodes does not tell. */
+static void target_place(struct redlock_client *c, unsigned k)
+{
+    struct redlock_target *target = target_of(c, k);
+    const char *place = place_of(c, k);
+    struct net_resolved resolved;
+    struct net_address address;
+    struct net_error error;
+
+    NET_CHECK(net_parse_address(place, strlen(place), REDLOCK_PORT, &address, &error));
+    target->is_name = !net_resolve_now(&address, &resolved);
+    if (!target->is_name) client_note_addresses(target, &resolved);
+}
+
+void client_begin_connecting(struct redlock_client *c, unsigned k)
+{
+    struct redlock_socket *socket = &c->sockets[k];
+    uint64_t now = redlock_now_us();
+
+    socket->endpoints_failed = 0;
+    if (is_of_sentinel(c, k)) target_place(c, k);
+    if (c->sentinels && !is_of_sentinel(c, k) && c->sentinels->calls->asks_first(c, k, now)) {
+        socket->name_state = NAME_ASKED;
+        socket->late_at = now + c->name_wait_us;
+        return;
+    }
+    begin_at_place(c, k, now);
+}
+
+void client_go_on_connecting(struct redlock_client *c, unsigned k)
+{
+    REDLOCK_ASSERT(c->sockets[k].name_state == NAME_ASKED);
+    c->sockets[k].name_state = NAME_IDLE;
+    target_of(c, k)->endpoint_count = 0;
+    target_place(c, k);
+    begin_at_place(c, k, redlock_now_us());
+}
+
 bool client_awaits_name(const struct redlock_client *c, unsigned k)
 {
-    return c->sockets[k].name_state == NAME_AWAITED && (redlock_wants(&c->engine, k) & REDLOCK_WANT_CONNECT);
+    bool is_awaited = c->sockets[k].name_state == NAME_AWAITED || c->sockets[k].name_state == NAME_ASKED;
+
+    return is_awaited && (session_wants(c, k) & REDLOCK_WANT_CONNECT);
 }
 
 void client_finish_lookup(struct redlock_client *c, unsigned k)
@@ -240,7 +295,7 @@ void client_finish_lookup(struct redlock_client *c, unsigned k)
         if (is_awaited && now >= socket->late_at) client_end_connection(c, k, "the name server is slow, or does not answer");
         return;
     }
-    client_note_addresses(&c->targets[k % redlock_nodes(&c->engine)], &resolved);
+    client_note_addresses(target_of(c, k), &resolved);
     if (socket->fd >= 0) net_close(socket->lookup);     /* A loop sees the connection, which may yet end in this step. */
     else                 retire_lookup(socket);
     socket->lookup = -1;

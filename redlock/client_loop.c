@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-NET_STATIC_ASSERT((int)SESSIONS_MAX <= (int)sizeof(unsigned) * CHAR_BIT, "a bit says which session is ready");
+NET_STATIC_ASSERT((int)REDLOCK_FDS_MAX <= (int)(sizeof(unsigned) * CHAR_BIT), "a bit says which session is ready");
 
 enum {
     POLL_SLICE_MS = 1000,   /* poll() does not count the time for which the machine sleeps, redlock_now_us() does. */
@@ -24,6 +24,11 @@ enum redlock_status client_check_open(const struct redlock_client *c)
 {
     if (c->owner == 0) return REDLOCK_NOT_OPEN;
     return redlock_is_forked(c) ? REDLOCK_FORKED : REDLOCK_OK;
+}
+
+unsigned redlock_fd_count(const struct redlock_client *c)
+{
+    return client_fd_count(c);
 }
 
 struct redlock *redlock_engine(struct redlock_client *c)
@@ -51,8 +56,8 @@ static struct arrival receive_bytes(struct redlock_client *c, unsigned k)
     uint8_t *data;
     size_t room;
 
-    if (!(redlock_wants(&c->engine, k) & REDLOCK_WANT_RECEIVE)) return arrival;
-    data = redlock_input(&c->engine, k, &room);
+    if (!(session_wants(c, k) & REDLOCK_WANT_RECEIVE) || is_gated(c, k)) return arrival;
+    data = is_of_sentinel(c, k) ? c->sentinels->calls->input(c, k, &room) : redlock_input(&c->engine, k, &room);
     arrival.data = data;
     arrival.size = transport_of(c, k)->receive(context_of(c, k), k, data, room);
     REDLOCK_ASSERT(arrival.size <= (ptrdiff_t)room);
@@ -66,7 +71,8 @@ static void hand_over(struct redlock_client *c, unsigned k, const struct arrival
     if (arrival->size < 0) client_end_connection(c, k, client_error_text(c, k, (int)-arrival->size));
     if (arrival->size <= 0) return;
     REDLOCK_ASSERT(arrival->data && c->sockets[k].fd >= 0);
-    redlock_received(&c->engine, k, (size_t)arrival->size, now_us);
+    if (is_of_sentinel(c, k)) c->sentinels->calls->received(c, k, (size_t)arrival->size);
+    else                      redlock_received(&c->engine, k, (size_t)arrival->size, now_us);
     client_trace(c, k, REDLOCK_RECEIVED, arrival->data, (size_t)arrival->size);
 }
 
@@ -86,19 +92,19 @@ static void receive_rest(struct redlock_client *c, unsigned k, unsigned count)
  * that it knows what time it is. */
 static bool receive_all(struct redlock_client *c, unsigned ready)
 {
-    struct arrival arrivals[SESSIONS_MAX];
+    struct arrival arrivals[REDLOCK_FDS_MAX];
     bool came = false;
     uint64_t now;
 
-    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
+    for (unsigned k = 0; k < redlock_fd_count(c); k++) {
         arrivals[k] = ready >> k & 1 ? receive_bytes(c, k) : (struct arrival){ 0 };
         came |= arrivals[k].size != 0;
     }
     if (!came) return false;
     now = redlock_now_us();
-    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++)
+    for (unsigned k = 0; k < redlock_fd_count(c); k++)
         if (arrivals[k].size > 0) hand_over(c, k, &arrivals[k], now);
-    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {       /* Each of these looks at the clock anew. */
+    for (unsigned k = 0; k < redlock_fd_count(c); k++) {        /* Each of these looks at the clock anew. */
         if (arrivals[k].size < 0) hand_over(c, k, &arrivals[k], now);
         if (arrivals[k].may_be_more) receive_rest(c, k, RECEIVES_MAX - 1);
     }
@@ -110,31 +116,42 @@ static bool receive_all(struct redlock_client *c, unsigned ready)
 static void send_output(struct redlock_client *c, unsigned k)
 {
     struct redlock_socket *socket = &c->sockets[k];
+    bool has_sent = false;
 
-    while (redlock_wants(&c->engine, k) & REDLOCK_WANT_SEND) {
+    while (session_wants(c, k) & REDLOCK_WANT_SEND) {
         size_t size;
-        const uint8_t *data = redlock_output(&c->engine, k, &size);
+        const uint8_t *data = is_of_sentinel(c, k) ? c->sentinels->calls->output(c, k, &size)
+                                                   : redlock_output(&c->engine, k, &size);
         ptrdiff_t taken = size > 0 ? transport_of(c, k)->send(context_of(c, k), k, data, size) : 0;
 
         REDLOCK_ASSERT(taken <= (ptrdiff_t)size);
         if (taken < 0) receive_rest(c, k, RECEIVES_MAX);
         if (taken < 0 && socket->fd >= 0) client_end_connection(c, k, client_error_text(c, k, (int)-taken));
-        if (taken <= 0) return;
+        if (taken <= 0) break;
         client_trace(c, k, REDLOCK_SENT, data, (size_t)taken);
-        redlock_sent(&c->engine, k, (size_t)taken);
-        if ((size_t)taken < size) return;
+        if (is_of_sentinel(c, k)) c->sentinels->calls->sent(c, k, (size_t)taken);
+        else                      redlock_sent(&c->engine, k, (size_t)taken);
+        has_sent = true;
+        if ((size_t)taken < size) break;
     }
+    if (has_sent && c->sentinels && !is_of_sentinel(c, k)) c->sentinels->calls->wrote(c, k);
+}
+
+/* Is it connected, or under way to be? */
+static bool is_begun(const struct redlock_client *c, unsigned k)
+{
+    return c->sockets[k].fd >= 0 || c->sockets[k].name_state == NAME_AWAITED || c->sockets[k].name_state == NAME_ASKED;
 }
 
 /* Does all that the engine wants of session k and that needs no waiting, except receiving. */
 static void serve_session(struct redlock_client *c, unsigned k)
 {
     struct redlock_socket *socket = &c->sockets[k];
-    unsigned wants = redlock_wants(&c->engine, k);
+    unsigned wants = session_wants(c, k);
 
     if (wants & REDLOCK_WANT_CLOSE) client_end_connection(c, k, NULL);
-    if ((wants & REDLOCK_WANT_CONNECT) && socket->fd < 0 && socket->name_state != NAME_AWAITED) client_begin_connecting(c, k);
-    if (socket->fd >= 0 && !socket->connecting) send_output(c, k);
+    if ((wants & REDLOCK_WANT_CONNECT) && !is_begun(c, k)) client_begin_connecting(c, k);
+    if (socket->fd >= 0 && !socket->connecting && !is_gated(c, k)) send_output(c, k);
     REDLOCK_ASSERT(socket->fd >= 0 || !socket->connecting);
 }
 
@@ -173,12 +190,31 @@ static enum redlock_status tick_engine(struct redlock_client *c, uint64_t now_us
     return status;
 }
 
+/* S31: sessions go on, or end, after what the sentinels have answered. */
+static void heed_sentinels(struct redlock_client *c, uint64_t now_us)
+{
+    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
+        bool asks = c->sockets[k].name_state == NAME_ASKED && client_awaits_name(c, k);
+        char why[REDLOCK_ERROR_MAX];
+
+        switch (c->sentinels->calls->judge(c, k, c->sockets[k].fd >= 0, asks, now_us, why, sizeof why)) {
+        case SENTINELS_GO_ON: client_go_on_connecting(c, k); break;
+        case SENTINELS_END:   client_end_connection(c, k, why); break;
+        default:              break;
+        }
+    }
+}
+
 enum redlock_status client_act_on_time(struct redlock_client *c, uint64_t now_us)
 {
-    enum redlock_status status = tick_engine(c, now_us);
+    enum redlock_status status;
 
+    if (c->sentinels) heed_sentinels(c, now_us);
+    status = tick_engine(c, now_us);
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) serve_session(c, k);
-    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) client_close_dropped(c, k);
+    if (c->sentinels) c->sentinels->calls->tick(c, now_us);     /* Sessions that have sent are to be asked for. */
+    for (unsigned k = redlock_sessions(&c->engine); k < redlock_fd_count(c); k++) serve_session(c, k);
+    for (unsigned k = 0; k < redlock_fd_count(c); k++) client_close_dropped(c, k);
     c->stepped_at = redlock_time_us(&c->engine);
     REDLOCK_ASSERT(c->stepped_at >= now_us);
     return status;
@@ -187,7 +223,7 @@ enum redlock_status client_act_on_time(struct redlock_client *c, uint64_t now_us
 /* Bytes that have arrived go before deadlines, so that a client that slept finds the answers in time. */
 enum redlock_status client_step(struct redlock_client *c, unsigned ready)
 {
-    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
+    for (unsigned k = 0; k < redlock_fd_count(c); k++) {
         bool connects;
         if (client_is_at_hand(c, k)) ready |= 1u << k;
         if (c->sockets[k].lookup >= 0) client_finish_lookup(c, k);
@@ -216,20 +252,20 @@ uint64_t client_wake_at(const struct redlock_client *c)
 {
     uint64_t at = redlock_wake_at(&c->engine);
 
-    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
+    for (unsigned k = 0; k < redlock_fd_count(c); k++) {
         if (client_awaits_name(c, k)) at = sooner(at, c->sockets[k].late_at);
         if (client_is_at_hand(c, k)) at = 0;
     }
+    if (c->sentinels) at = sooner(at, c->sentinels->calls->wake_at(c));
     return redlock_entropy_wanted(&c->engine) > 0 ? sooner(at, c->feed_at) : at;
 }
 
 /* Is there anything to close or to connect now? */
 static bool has_work(const struct redlock_client *c)
 {
-    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
-        unsigned wants = redlock_wants(&c->engine, k);
-        bool is_begun = c->sockets[k].fd >= 0 || c->sockets[k].name_state == NAME_AWAITED;
-        if ((wants & REDLOCK_WANT_CLOSE) || ((wants & REDLOCK_WANT_CONNECT) && !is_begun)) return true;
+    for (unsigned k = 0; k < redlock_fd_count(c); k++) {
+        unsigned wants = session_wants(c, k);
+        if ((wants & REDLOCK_WANT_CLOSE) || ((wants & REDLOCK_WANT_CONNECT) && !is_begun(c, k))) return true;
     }
     return false;
 }

@@ -34,6 +34,25 @@ static size_t skip_blanks(const char *list, size_t at)
     return at + strspn(list + at, " \t\n\r");
 }
 
+/* True if the entry begins with sentinel://, in either case. */
+static bool is_of_sentinels(const char *entry)
+{
+    static const char scheme[] = "sentinel://";
+    size_t i = 0;
+
+    while (scheme[i] != '\0' && (scheme[i] < 'a' ? entry[i] : entry[i] | 0x20) == scheme[i]) i++;
+    return scheme[i] == '\0';
+}
+
+/* Commas between the hosts of sentinels end no entry. */
+static size_t entry_size(const char *entry)
+{
+    size_t head = is_of_sentinels(entry) ? sizeof "sentinel://" - 1 : 0;
+
+    if (head > 0) head += strcspn(entry + head, "/ \t\n\r");
+    return head + strcspn(entry + head, ", \t\n\r");
+}
+
 /* Finds the next entry of a list, after the one that ended at *at (0 for the first). False at the end
  * of the list. Its size is 0 where a comma has nothing before or after it, since a lost entry would
  * make the quorum smaller (S1). */
@@ -44,7 +63,7 @@ static bool next_entry(const char *list, size_t *at, size_t *size)
 
     REDLOCK_ASSERT(begin >= *at);
     *at = has_comma ? skip_blanks(list, begin + 1) : begin;
-    *size = strcspn(list + *at, ", \t\n\r");
+    *size = entry_size(list + *at);
     return *size > 0 || has_comma || list[*at] == ',';
 }
 
@@ -101,6 +120,36 @@ static struct redlock_login note_target(struct redlock_target *target, const str
  * is there once.) */
 #define WITHOUT_TLS "there is no TLS here: 'make TLS=openssl' or TLS=mbedtls builds it in"
 
+/* Reads one entry of the list as node k, and its login. False: *error says why not, or has no text if it is one node too many. */
+static bool read_node(struct redlock_client *c, unsigned k, const char *text, size_t size, const struct redlock_options *options,
+                      struct redlock_login *login, struct net_error *error)
+{
+    const struct redlock_transport *transport;
+    struct net_address address;
+
+    if (!net_parse_address(text, size, REDLOCK_PORT, &address, error)) return false;
+    transport = k < REDLOCK_NODES_MAX ? c->transports[address.secure] : NULL;
+    if (transport) *login = note_target(&c->targets[k], &address, transport, options);
+    else           *error = (struct net_error){ .text = k < REDLOCK_NODES_MAX ? WITHOUT_TLS : NULL };
+    net_wipe(&address, sizeof address);
+    return transport;
+}
+
+/* The same of an entry that names sentinels. The login of their master is that of the options. */
+static bool read_sentinels(struct redlock_client *c, unsigned k, const char *text, size_t size,
+                           const struct redlock_options *options, struct redlock_login *login, struct net_error *error)
+{
+    struct redlock_target *target = &c->targets[k];
+
+    *error = (struct net_error){ .text = NULL };
+    if (k == REDLOCK_NODES_MAX) return false;
+    *login = (struct redlock_login){ .user = options->user, .password = options->password };
+    if (c->sentinels && c->transports[0] == client_sockets()) return c->sentinels->calls->add(c, k, target, text, size, error);
+    *error = (struct net_error){ .text = c->sentinels ? "sentinels need sockets, and the options set another transport"
+                                                      : "this program takes no sentinels: it does without redlock_use_sentinels" };
+    return false;
+}
+
 static enum redlock_status read_nodes(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
                                       struct redlock_login *logins, unsigned *count, struct redlock_mistake *mistake)
 {
@@ -108,19 +157,13 @@ static enum redlock_status read_nodes(struct redlock_client *c, const char *node
 
     *count = 0;
     for (size_t at = 0; next_entry(nodes, &at, &size); at += size) {
-        struct net_address address;
+        const char *entry = nodes + at;
         struct net_error error;
 
-        if (!net_parse_address(nodes + at, size, REDLOCK_PORT, &address, &error))
+        if (!(is_of_sentinels(entry) ? read_sentinels : read_node)(c, *count, entry, size, options, &logins[*count], &error)) {
+            if (!error.text) return REDLOCK_BAD_NODE_COUNT;
             return explain_mistake(mistake, REDLOCK_BAD_ADDRESS, *count, at + error.at, error.text);
-        if (*count == REDLOCK_NODES_MAX || !c->transports[address.secure]) {
-            net_wipe(&address, sizeof address);
-            if (*count == REDLOCK_NODES_MAX) return REDLOCK_BAD_NODE_COUNT;
-            return explain_mistake(mistake, REDLOCK_BAD_ADDRESS, *count, at, WITHOUT_TLS);
         }
-        REDLOCK_ASSERT(*count < REDLOCK_NODES_MAX);
-        logins[*count] = note_target(&c->targets[*count], &address, c->transports[address.secure], options);
-        net_wipe(&address, sizeof address);
         (*count)++;
     }
     return REDLOCK_OK;
@@ -142,7 +185,7 @@ static enum redlock_status set_logins(struct redlock_client *c, const struct red
 static void clear_client(struct redlock_client *c)
 {
     memset(c, 0, sizeof *c);
-    for (unsigned k = 0; k < SESSIONS_MAX; k++) c->sockets[k].fd = c->sockets[k].dropped = c->sockets[k].lookup = -1;
+    for (unsigned k = 0; k < REDLOCK_FDS_MAX; k++) c->sockets[k].fd = c->sockets[k].dropped = c->sockets[k].lookup = -1;
     c->self_pipe[0] = c->self_pipe[1] = -1;
 }
 
@@ -172,6 +215,15 @@ static void use_transports(struct redlock_client *c, const struct redlock_option
     c->transport_contexts[1] = options->secure_context;
 }
 
+/* A list without sentinels needs nothing of them. */
+static enum redlock_status use_sentinels(struct redlock_client *c, struct redlock_mistake *mistake)
+{
+    if (c->sentinels && c->sentinels->count == 0) c->sentinels = NULL;
+    if (client_fd_count(c) <= REDLOCK_FDS_MAX) return REDLOCK_OK;
+    return explain_mistake(mistake, REDLOCK_BAD_CONFIG, 0, 0,
+                           "more than 32 descriptors: a client has one or two for each node, and one for each sentinel");
+}
+
 static enum redlock_status use_holder(struct redlock_client *c, const char *holder, struct redlock_mistake *mistake)
 {
     size_t size = strlen(holder);
@@ -180,6 +232,12 @@ static enum redlock_status use_holder(struct redlock_client *c, const char *hold
     if (size <= REDLOCK_HOLDER_MAX && redlock_use_holder(&c->engine, c->holder) == REDLOCK_OK) return REDLOCK_OK;
     return explain_mistake(mistake, REDLOCK_BAD_CONFIG, 0, 0,
                            "a holder's name has 1 to 63 bytes, none of them a control character");
+}
+
+static void wipe_passwords(struct redlock_client *c)
+{
+    net_wipe(c->targets, sizeof c->targets);
+    if (c->sentinels) net_wipe(c->sentinels->list, sizeof c->sentinels->list);
 }
 
 enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
@@ -200,12 +258,15 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     c->around_wait = options->around_wait;
     c->wait_context = options->wait_context;
     use_transports(c, options);
+    c->sentinels = options->sentinels;
+    if (c->sentinels) c->sentinels->calls->begin(c);
     c->name_wait_us = (uint64_t)options->engine.node_timeout_ms * (1000 - 1000 / NAME_PART);
     status = read_nodes(c, nodes, options, logins, &count, mistake);
     if (status == REDLOCK_OK)
         status = redlock_init(&c->engine, &options->engine, c->nodes, count, options->memory ? options->memory : c->memory,
                               options->memory ? options->memory_size : sizeof c->memory, redlock_now_us());
     REDLOCK_ASSERT(status != REDLOCK_OK || redlock_nodes(&c->engine) == count);
+    if (status == REDLOCK_OK) status = use_sentinels(c, mistake);
     if (status == REDLOCK_OK) use_all_features(&c->engine);
     if (status == REDLOCK_OK && options->holder) status = use_holder(c, options->holder, mistake);
     if (status == REDLOCK_OK) status = set_logins(c, logins, mistake);
@@ -213,7 +274,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     if (status == REDLOCK_OK) status = client_add_entropy(c);
     if (status == REDLOCK_OK && options->interruptible && net_self_pipe_open(c->self_pipe) != 0) status = REDLOCK_SYSTEM;
     if (status != REDLOCK_OK) {
-        net_wipe(c->targets, sizeof c->targets);
+        wipe_passwords(c);
         c->owner = 0;
     }
     return status;
@@ -232,12 +293,12 @@ void client_shut(struct redlock_client *c, enum redlock_status status)
 {
     REDLOCK_ASSERT(c->owner != 0);
     c->owner = 0;
-    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
+    for (unsigned k = 0; k < client_fd_count(c); k++) {
         close_connection(c, k, status == REDLOCK_FORKED);
         net_close(c->sockets[k].lookup);
     }
     net_close(c->self_pipe[1]);  /* It goes first, since a pipe without a reader is a broken one. */
     net_close(c->self_pipe[0]);
-    net_wipe(c->targets, sizeof c->targets);
+    wipe_passwords(c);
     clear_client(c);
 }

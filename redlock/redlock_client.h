@@ -2,7 +2,7 @@
  *
  * Blocking:    redlock_open, redlock_acquire, redlock_extend, redlock_run_for, redlock_release, redlock_close.
  * Event loop:  redlock_open, then redlock_begin_acquire, redlock_start_extend and its kind on redlock_engine(c). For each of
- *              redlock_sessions() wait for redlock_events() on redlock_fd(), for redlock_poll_ms(), then call redlock_step().
+ *              redlock_fd_count() wait for redlock_events() on redlock_fd(), for redlock_poll_ms(), then call redlock_step().
  *              There are no callbacks. redlock_loop_epoll.h and its kind do that for epoll, libuv, libev and GLib.
  *
  * Memory, threads, time and errors are those of redlock.h. The only calls that block are those of the blocking face.
@@ -24,7 +24,10 @@ struct redlock_transport;
 
 #define redlock_open REDLOCK_WITH_LAYOUT(redlock_open)      /* See ABI in redlock.h. */
 
+struct redlock_sentinels;
+
 enum {
+    REDLOCK_FDS_MAX = 32,                       /* Descriptors of a client, which are one for each session and each sentinel. */
     REDLOCK_ENDPOINTS_MAX = 4,                  /* Addresses of one name that are tried in turn. */
     REDLOCK_PARTED_MAX = 2 * REDLOCK_PIPELINE,  /* Released locks that still owe something. Each has at least one command in the
                                                  * pipeline of a slow node, and more than two are rarely slow at once. */
@@ -69,6 +72,9 @@ struct redlock_options {
      * there in plain text. */
     const struct redlock_transport *secure_transport;
     void *secure_context;
+
+    struct redlock_sentinels *sentinels;    /* See redlock_use_sentinels in redlock_sentinel.h. NULL: a sentinel:// address is a
+                                             * BAD_ADDRESS. */
 };
 
 /* The place of a node. Private. */
@@ -107,7 +113,8 @@ struct redlock_parted {
 struct redlock_client {
     struct redlock engine;
     struct redlock_node nodes[REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)];
-    struct redlock_socket sockets[REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)];
+    struct redlock_socket sockets[REDLOCK_FDS_MAX];
+    struct redlock_sentinels *sentinels;
     struct redlock_target targets[REDLOCK_NODES_MAX];
     struct redlock_parted parted[REDLOCK_PARTED_MAX];
     void (*trace)(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what, const void *data, size_t size);
@@ -141,6 +148,7 @@ void redlock_options_init(struct redlock_options *options);
  * empty entry (a comma at either end, or two in a row) is a BAD_ADDRESS, since a list that lost one has a smaller quorum.
  *   host  host:port  [v6]:port  unix:/path
  *   redis://[[user]:password@]host[:port][/db]  redis+unix://[[user]:password@]/path[?db=N]
+ *   sentinel://[[user]:password@]host[:port],host[:port],.../name (see redlock_sentinel.h)
  * rediss:// and valkeys://, which ask for TLS, use options->secure_transport. Without one they are BAD_ADDRESS, since nothing
  * falls back to plain text. A comma within a user name, password or path is written %2C. Looks nothing up and connects to nothing
  * yet, since the first step does. c is zeroed memory, or a client that was closed. ALREADY_OPEN: it is open, and nothing has
@@ -247,10 +255,13 @@ uint32_t redlock_valid_ms(const struct redlock_lock *lock);
 
 enum { REDLOCK_READ = 1, REDLOCK_WRITE = 2 };
 
-/* The engine, to start operations on and to ask. A loop goes over its redlock_sessions(), which are one for each node and, with
- * engine.wake_ups, as many after them that are used only while a lock waits that was started with wall_us. (A loop over
- * redlock_node_count() that never gives wall_us misses nothing.) */
+/* The engine, to start operations on and to ask. */
 struct redlock *redlock_engine(struct redlock_client *c);
+
+/* The number of descriptors that a loop goes over, up to REDLOCK_FDS_MAX. They are one for each node, with engine.wake_ups as many
+ * after them that are used only while a lock waits that was started with wall_us, and one for each sentinel. Without sentinels
+ * they are the engine's redlock_sessions(). (A loop over redlock_node_count() that never gives wall_us misses nothing then.) */
+unsigned redlock_fd_count(const struct redlock_client *c);
 
 /* redlock_start_acquire on the client's engine, at this moment, with the wall clock if request->wall_us is 0. Without the wall
  * clock a ticket is BAD_CLOCK, and a lock that waits is not woken, but asks again. Also NOT_OPEN, FORKED. */

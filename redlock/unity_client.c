@@ -15,6 +15,7 @@
 #include "../net/net_system.c"
 #include "client_system.c"
 #include "client_connect.c"
+#include "client_sentinel.c"
 #include "client_loop.c"
 #include "client_open.c"
 #include "client_parted.c"

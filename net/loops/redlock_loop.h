@@ -43,7 +43,7 @@ extern "C" {
 #define REDLOCK_LOOP_NULL NULL
 #endif
 
-enum { REDLOCK_LOOP_SESSIONS = REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true), REDLOCK_LOOP_RETRY_MS = 100 };
+enum { REDLOCK_LOOP_SESSIONS = REDLOCK_FDS_MAX, REDLOCK_LOOP_RETRY_MS = 100 };
 
 typedef void redlock_loop_hook(void *context, enum redlock_status status);
 
@@ -98,7 +98,7 @@ static inline void redlock_loop_set(struct redlock_loop *loop, unsigned k, struc
  * session's descriptor by now. */
 static inline void redlock_loop_sync(struct redlock_loop *loop)
 {
-    const unsigned count = redlock_sessions(redlock_engine(loop->client));
+    const unsigned count = redlock_fd_count(loop->client);
     const struct redlock_loop_watch none = { -1, 0 };
     unsigned k;
 
@@ -138,7 +138,7 @@ static inline bool redlock_loop_has_output(const struct redlock_loop *loop)
     const unsigned both = REDLOCK_READ | REDLOCK_WRITE;
     unsigned k;
 
-    for (k = 0; k < redlock_sessions(redlock_engine(loop->client)); k++)
+    for (k = 0; k < redlock_fd_count(loop->client); k++)
         if (redlock_events(loop->client, k) == both) return true;
     return false;
 }

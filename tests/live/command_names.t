@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 
 hosts=$directory/hosts
-named_port=$((20000 + $$ % 1000 * 10))
+named_port=$((20000 + $$ * 370 % 10000))
 
 # with_hosts COMMAND...: which finds our file where its resolver looks. $unshare is set by can_name().
 with_hosts() {

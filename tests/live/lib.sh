@@ -72,8 +72,9 @@ go_on() {
 
 # ---- Servers: $nodes is the list of them, port_0 and pid_0 are of the first ----
 
-# Ports are tried from here on, below those that systems give to outgoing connections, and different in each run.
-port=$((20000 + $$ % 1000 * 10))
+# Ports are tried from here on, below those that systems give to outgoing connections, and different in each run. Scripts that begin
+# one after the other are far apart, or one would take the port of a server that another has killed and starts again.
+port=$((20000 + $$ * 370 % 10000))
 count=0
 nodes=
 
@@ -165,7 +166,7 @@ ask() {
 
 # everywhere WORD...: the same of all servers, a line from each.
 everywhere() {
-    ports= of=0
+    ports='' of=0
     while [ $of -lt "$count" ]; do
         eval "ports=\"$ports \$port_$of\""
         of=$((of + 1))

@@ -10,7 +10,7 @@ trap 'exit 1' HUP INT TERM
 
 writes_seventeen_files() {
     [ "$(cd "$made" && echo *)" = \
-        'redlock.c redlock.h redlock.hpp redlock_client.c redlock_client.h redlock_fence.h redlock_keeper.c redlock_keeper.h redlock_loop.h redlock_loop_epoll.h redlock_loop_glib.h redlock_loop_libev.h redlock_loop_libuv.h redlock_metrics.c redlock_metrics.h redlock_reentrant.h redlock_transport.h' ]
+        'redlock.c redlock.h redlock.hpp redlock_client.c redlock_client.h redlock_fence.h redlock_keeper.c redlock_keeper.h redlock_loop.h redlock_loop_epoll.h redlock_loop_glib.h redlock_loop_libev.h redlock_loop_libuv.h redlock_metrics.c redlock_metrics.h redlock_reentrant.h redlock_sentinel.h redlock_transport.h' ]
 }
 
 # Only those files are there, so nothing but them and the system's headers is used.

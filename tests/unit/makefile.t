@@ -45,7 +45,7 @@ installed() {
 installs_all_below_a_blank() {
     makes DESTDIR="$root" PREFIX=/usr install &&
         installed usr/include/redlock.h usr/include/redlock_client.h usr/include/redlock_fence.h usr/include/redlock_keeper.h \
-            usr/include/redlock_metrics.h usr/include/redlock_reentrant.h usr/include/redlock_transport.h \
+            usr/include/redlock_metrics.h usr/include/redlock_reentrant.h usr/include/redlock_sentinel.h usr/include/redlock_transport.h \
             usr/include/redlock_loop.h usr/include/redlock_loop_epoll.h usr/include/redlock_loop_glib.h usr/include/redlock_loop_libev.h usr/include/redlock_loop_libuv.h \
             usr/include/redlock.hpp usr/lib/libredlock.a usr/lib/pkgconfig/redlock.pc \
             usr/lib/cmake/redlock/redlock-config.cmake usr/lib/cmake/redlock/redlock-config-version.cmake \
@@ -63,7 +63,7 @@ installs_all_below_a_blank() {
 
 # The files as make install leaves them can be used by its group and others too.
 can_be_used_by_all() {
-    [ "$(find "$root" ! -type d -perm -444 | wc -l)" -eq 35 ] &&
+    [ "$(find "$root" ! -type d -perm -444 | wc -l)" -eq 36 ] &&
         [ "$(find "$root" ! -type d -perm -111 | sort | tr '\n' :)" = "$root/usr/bin/redlock:$root/usr/bin/redlock-admin:" ]
 }
 
@@ -74,7 +74,7 @@ nothing_is_left() {
 installs_the_library_alone() {
     makes DESTDIR="$root" INCLUDEDIR=/opt/inc LIBDIR=/usr/lib64 MANDIR=/opt/man PREFIX=/usr install-lib &&
         installed opt/inc/redlock.h opt/inc/redlock_client.h opt/inc/redlock_fence.h opt/inc/redlock_keeper.h \
-            opt/inc/redlock_metrics.h opt/inc/redlock_reentrant.h opt/inc/redlock_transport.h \
+            opt/inc/redlock_metrics.h opt/inc/redlock_reentrant.h opt/inc/redlock_sentinel.h opt/inc/redlock_transport.h \
             opt/inc/redlock_loop.h opt/inc/redlock_loop_epoll.h opt/inc/redlock_loop_glib.h opt/inc/redlock_loop_libev.h opt/inc/redlock_loop_libuv.h \
             opt/inc/redlock.hpp usr/lib64/libredlock.a usr/lib64/pkgconfig/redlock.pc \
             usr/lib64/cmake/redlock/redlock-config.cmake usr/lib64/cmake/redlock/redlock-config-version.cmake opt/man/man3/redlock.3 opt/man/man7/redlock.7

@@ -120,7 +120,7 @@ static inline void check_descriptors(const int fds[], const uint64_t numbers[], 
 /* Waits like poll(), but no longer than until a time. */
 static inline enum redlock_status loop_turn(struct loop *loop, uint64_t until_us)
 {
-    const unsigned count = redlock_sessions(redlock_engine(&client));
+    const unsigned count = redlock_fd_count(&client);
     struct net_wait waits[NET_WAIT_MAX];
     int fds[NET_WAIT_MAX];
     uint64_t numbers[NET_WAIT_MAX], wake_at = redlock_wake_at(redlock_engine(&client));

@@ -567,11 +567,12 @@ int net_connect_result(int fd)
     return error;
 }
 
-/* The trace must report each move before anything is sent; and received bytes in the order of their arrival. */
-static inline void net_note(enum redlock_traffic what, const void *data, size_t size)
+/* The trace must report each move before anything is sent; and received bytes in the order of their arrival. Sentinels are not in
+ * it. */
+static inline void net_note(const struct net_line *line, enum redlock_traffic what, const void *data, size_t size)
 {
     net_moves();
-    if (!net.has_trace) return;
+    if (!net.has_trace || net.hosts[line->node].node.role == MODEL_SENTINEL) return;
     if (what == REDLOCK_SENT && net.moved_count > 0) net_break("bytes that moved were not traced");
     if (net.moved_count == NET_SESSIONS_MAX) net_break("bytes that came to all sessions were not traced");
     if (net.breach[0] != '\0') return;
@@ -613,7 +614,7 @@ ptrdiff_t net_send(int fd, const void *data, size_t size)
     if (size > room) size = room;
     if (net.send_max > 0 && size > net.send_max) size = 1 + (size_t)net_below(net.send_max);
     flow_pass(&line->to_node, data, size, net.now_us + net.hosts[line->node].delay_us);
-    net_note(REDLOCK_SENT, data, size);
+    net_note(line, REDLOCK_SENT, data, size);
     return (ptrdiff_t)size;
 }
 
@@ -635,7 +636,7 @@ ptrdiff_t net_receive(int fd, void *data, size_t size)
     if (net.receive_max > 0 && size > net.receive_max) size = 1 + (size_t)net_below(net.receive_max);
     memcpy(data, line->arrived.data, size);
     model_bytes_drop(&line->arrived, size);
-    net_note(REDLOCK_RECEIVED, data, size);
+    net_note(line, REDLOCK_RECEIVED, data, size);
     return (ptrdiff_t)size;
 }
 

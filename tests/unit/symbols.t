@@ -176,7 +176,7 @@ tools_include_public_headers_only() {
     list sed -n -e 's|^# *include *"\.\./redlock/\([a-z_]*\.h\)".*|\1|p' tools/admin/*.[ch] &&
         while read -r file; do [ -f "tools/redlock/$file" ] || { echo "$file"; return 1; }; done <"$made/list" &&
         list sed -n -e '/"\.\.\/redlock\/[a-z_]*\.h"/d' -e 's/^# *include *"\(.*\/.*\)".*/\1/p' tools/*/*.[ch] &&
-        sort -u "$made/list" | grep -vxE '(\.\./)*(redlock/redlock(_client|_fence|_keeper|_metrics|_reentrant)?|resp/resp|net/redlock_(transport|tls)|tests/world/(stage|stories)|firmware/line)\.h' | nothing
+        sort -u "$made/list" | grep -vxE '(\.\./)*(redlock/redlock(_client|_fence|_keeper|_metrics|_reentrant|_sentinel)?|resp/resp|net/redlock_(transport|tls)|tests/world/(stage|stories)|firmware/line)\.h' | nothing
 }
 
 check 'the library can be built by make, elsewhere and without sanitizers' build_library
@@ -209,7 +209,7 @@ else
     skip 'firmware for a bare Cortex-M that asks for no text carries none' 'no arm-none-eabi-gcc here'
 fi
 
-for header in redlock/redlock.h redlock/redlock_client.h redlock/redlock_fence.h redlock/redlock_keeper.h redlock/redlock_metrics.h redlock/redlock_reentrant.h \
+for header in redlock/redlock.h redlock/redlock_client.h redlock/redlock_fence.h redlock/redlock_keeper.h redlock/redlock_metrics.h redlock/redlock_reentrant.h redlock/redlock_sentinel.h \
     net/redlock_transport.h net/redlock_tls.h net/loops/redlock_loop.h resp/resp.h; do
     for standard in c99 c11 c17; do
         check "$header alone compiles as $standard" header_compiles "$CC" c $standard $header

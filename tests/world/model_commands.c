@@ -222,6 +222,19 @@ static void do_set(const struct scene *scene)
     }
 }
 
+/* sentinel.c of Redis 7.0: an array of the address, or a null one. */
+static void do_name_master(const struct scene *scene)
+{
+    const char *master = scene->node->master;
+    char text[80];
+    if (!master || !slice_is(scene->command->arguments[2], "mymaster")) {
+        model_answer(scene, "*-1\r\n");
+        return;
+    }
+    snprintf(text, sizeof text, "*2\r\n$%u\r\n%s\r\n$4\r\n6379\r\n", (unsigned)strlen(master), master);
+    model_answer(scene, text);
+}
+
 static void do_getrange(const struct scene *scene)
 {
     const struct slice *a = scene->command->arguments;
@@ -302,6 +315,7 @@ static const struct handler {
     { "SCRIPT|LOAD",    3, EVEN_STALE,                                              model_do_load },
     { "SUBSCRIBE",     -2, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 model_do_subscribe },
     { "UNSUBSCRIBE",   -1, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 model_do_unsubscribe },
+    { "SENTINEL|GET-MASTER-ADDR-BY-NAME", 3, OF_SENTINEL,                           do_name_master },
     { "SET",           -3, ON_KEYS,                                                 do_set },
     { "GET",            2, ON_KEYS,                                                 do_get },
     { "GETRANGE",       4, ON_KEYS,                                                 do_getrange },

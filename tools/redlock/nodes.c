@@ -22,6 +22,15 @@ static void note_entry(struct settings *settings, const char *file, unsigned lin
         settings->origins[settings->node_count++] = (struct node_origin){ file, line };
 }
 
+/* Commas between the hosts of sentinels end no entry: the place behind those. */
+static const char *skip_hosts(const char *entry)
+{
+    static const char scheme[] = "sentinel://";
+
+    if (strncasecmp(entry, scheme, sizeof scheme - 1) != 0) return entry;
+    return entry + sizeof scheme - 1 + strcspn(entry + sizeof scheme - 1, "/ \t\n\r");
+}
+
 /* As redlock_open counts them: a comma that has no entry before or behind it makes an empty one, which it refuses. */
 static void note_entries(struct settings *settings, const char *list, const char *file)
 {
@@ -32,6 +41,7 @@ static void note_entries(struct settings *settings, const char *list, const char
         bool begins = !is_blank(*at) && *at != ',' && (at == list || is_blank(at[-1]) || at[-1] == ',');
         if (begins || (*at == ',' && !has_entry)) note_entry(settings, file, line);
         if (begins) has_entry = true;
+        if (begins && skip_hosts(at) > at) at = skip_hosts(at) - 1;
         if (*at == ',') has_entry = false;
         if (*at == ',' || begins) has_comma = *at == ',';
         line += *at == '\n';

@@ -3,6 +3,8 @@
 #ifndef NOTES_H
 #define NOTES_H
 
+#include "../../redlock/redlock_sentinel.h"
+
 #include "news.h"
 #include "trace.h"
 
@@ -29,6 +31,7 @@ struct session {
     unsigned rights;                            /* What an ACL must allow: see rights_parts(). */
     bool wants_ticket;                          /* A node that votes and gives none is in trouble. */
     struct redlock_client client;
+    struct redlock_sentinels sentinels;         /* Of the client. */
     struct redlock_lock lock;
     struct redlock_name set[REDLOCK_SET_MAX];   /* What it is about. The library puts them in order. */
     struct trace trace;

@@ -59,6 +59,7 @@ enum redlock_status session_open(struct session *session, struct settings *setti
         settings->options.trace = trace_traffic;
         settings->options.trace_context = &session->trace;
     }
+    redlock_use_sentinels(&settings->options, &session->sentinels);
     status = redlock_open(&session->client, settings->nodes, &settings->options, mistake);
     text_wipe(settings->nodes, sizeof settings->nodes);
     if (status != REDLOCK_OK) return status;
@@ -126,7 +127,7 @@ static int timeout_ms(const struct session *session, uint64_t until_us)
 /* Descriptors that are open, and no others: poll() refuses more entries than a process may have descriptors. */
 static nfds_t add_watch(struct pollfd *fds, nfds_t count, struct pollfd fd)
 {
-    assert(count < REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) + 2);
+    assert(count < REDLOCK_FDS_MAX + 2);
     if (fd.fd >= 0) fds[count++] = fd;
     return count;
 }
@@ -134,12 +135,12 @@ static nfds_t add_watch(struct pollfd *fds, nfds_t count, struct pollfd fd)
 /* signals: a descriptor, or -1. A watched one at its end would be reported again and again. */
 static void wait_for(struct session *session, int signals, uint64_t until_us)
 {
-    struct pollfd fds[REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) + 2];
-    unsigned sessions = redlock_sessions(redlock_engine(&session->client));
+    struct pollfd fds[REDLOCK_FDS_MAX + 2];
+    unsigned sessions = redlock_fd_count(&session->client);
     struct pollfd *watched = &fds[0];
     nfds_t count;
 
-    assert(sessions <= REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true));
+    assert(sessions <= REDLOCK_FDS_MAX);
     if (session->settings->meter) until_us = sooner(until_us, session->settings->meter->due_at());
     *watched = (struct pollfd){ .fd = session->watched, .events = POLLIN };
     fds[1] = (struct pollfd){ .fd = signals, .events = POLLIN };

@@ -1,0 +1,553 @@
+/* Nodes whose master Redis Sentinel names (S31). Each sentinel is a session of the client behind those of the engine, connected and
+ * served like them. This file asks the questions, reads the answers, and opens a session's gate once a majority has answered. It
+ * reads and writes buffers, and must not touch a descriptor. */
+#include "client.h"
+#include "redlock_sentinel.h"
+
+#include <string.h>
+
+enum {
+    RETRY_US = 250000,      /* The pause before a sentinel that could not be reached is tried again. */
+    SCHEME_SIZE = sizeof "sentinel://" - 1,
+    ANSWER_LINES = 5        /* *2, $size, host, $size, port */
+};
+
+/* SENTINEL_AWAY -> _CONNECTING -> _OPEN. The last two may lead to _CLOSING, which leads back to _AWAY. */
+enum sentinel_state { SENTINEL_AWAY, SENTINEL_CONNECTING, SENTINEL_OPEN, SENTINEL_CLOSING };
+
+static unsigned sentinel_number(const struct redlock_client *c, unsigned k)
+{
+    REDLOCK_ASSERT(k >= redlock_sessions(&c->engine) && k - redlock_sessions(&c->engine) < c->sentinels->count);
+    return k - redlock_sessions(&c->engine);
+}
+
+static struct redlock_sentinel *sentinel_of(const struct redlock_client *c, unsigned k)
+{
+    return &c->sentinels->list[sentinel_number(c, k)];
+}
+
+/* NULL: the session's node is a server like any other. */
+static struct redlock_watched *watched_of(const struct redlock_client *c, unsigned k)
+{
+    struct redlock_watched *watched = &c->sentinels->watched[k % redlock_nodes(&c->engine)];
+
+    return watched->count > 0 ? watched : NULL;
+}
+
+/* As much of the text as fits. */
+static void sentinel_copy(char *to, size_t room, const char *text)
+{
+    size_t size = strlen(text);
+
+    REDLOCK_ASSERT(room > 0);
+    if (size >= room) size = room - 1;
+    memcpy(to, text, size);
+    to[size] = '\0';
+}
+
+static void sentinel_append(char *to, size_t room, const char *text)
+{
+    size_t used = strlen(to);
+
+    REDLOCK_ASSERT(used < room);
+    sentinel_copy(to + used, room - used, text);
+}
+
+static void sentinel_append_number(char *to, size_t room, size_t number)
+{
+    char reversed[21], digits[21];
+    size_t count = 0, i = 0;
+
+    do reversed[count++] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    while (count > 0) digits[i++] = reversed[--count];
+    digits[i] = '\0';
+    sentinel_append(to, room, digits);
+}
+
+/* ---- Addresses ---- */
+
+static bool sentinel_fail(struct net_error *error, size_t at, const char *text)
+{
+    *error = (struct net_error){ .at = at, .text = text };
+    return false;
+}
+
+/* One of the sentinels, host[:port], which stands at that place of the address. It is read as a URL, with the login in front. */
+static bool add_sentinel(struct redlock_client *c, unsigned node, const char *address, size_t login_size, size_t host_at,
+                         size_t size, struct net_error *error)
+{
+    static const char scheme[] = "redis://";
+    struct redlock_sentinels *all = c->sentinels;
+    struct redlock_sentinel *sentinel = &all->list[all->count];
+    size_t login_at = sizeof scheme - 1, head = login_at + login_size, at;
+    char url[NET_ADDRESS_TEXT_SIZE + 3 * (NET_USER_MAX + NET_PASSWORD_MAX) + sizeof scheme];
+    struct net_address read;
+    bool is_good;
+
+    if (all->count == REDLOCK_SENTINELS_MAX) return sentinel_fail(error, host_at, "too many sentinels: a client has at most 16");
+    if (size == 0) return sentinel_fail(error, host_at, "a comma too many, or no sentinel: sentinel://host,host,host/name");
+    if (head + size > sizeof url) return sentinel_fail(error, host_at, "a sentinel's host or login is too long");
+    memcpy(url, scheme, login_at);
+    memcpy(url + login_at, address + SCHEME_SIZE, login_size);
+    memcpy(url + head, address + host_at, size);
+    *error = (struct net_error){ .at = 0 };
+    is_good = net_parse_address(url, head + size, REDLOCK_SENTINEL_PORT, &read, error);
+    net_wipe(url, sizeof url);
+    at = error->at < head ? SCHEME_SIZE + error->at - login_at : host_at + error->at - head;
+    if (!is_good) return sentinel_fail(error, at, error->text);
+    *sentinel = (struct redlock_sentinel){ .node = (uint8_t)node };
+    net_format_address(&read, sentinel->target.address, sizeof sentinel->target.address);
+    memcpy(sentinel->target.user, read.user, sizeof read.user);
+    memcpy(sentinel->target.password, read.password, sizeof read.password);
+    net_wipe(&read, sizeof read);
+    all->count++;
+    return true;
+}
+
+static bool is_name_of_master(const char *name, size_t size)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+
+    for (size_t i = 0; i < size; i++)
+        if (!strchr(allowed, name[i])) return false;
+    return size >= 1 && size <= REDLOCK_MASTER_NAME_MAX;
+}
+
+/* Reads a node's address, sentinel://[login@]host[:port],.../name. */
+static bool sentinel_add(struct redlock_client *c, unsigned node, struct redlock_target *target, const char *text, size_t size,
+                         struct net_error *error)
+{
+    struct redlock_watched *watched = &c->sentinels->watched[node];
+    const char *begin = text + SCHEME_SIZE, *end = text + size, *slash, *hosts = begin, *comma;
+
+    REDLOCK_ASSERT(begin <= end);
+    slash = (const char *)memchr(begin, '/', (size_t)(end - begin));
+    if (!slash || !is_name_of_master(slash + 1, (size_t)(end - slash - 1)))
+        return sentinel_fail(error, slash ? (size_t)(slash + 1 - text) : size,
+                             "the master's name is missing, or not 1 to 64 letters, digits, '.', '-' or '_': "
+                             "sentinel://host,host,host/name");
+    for (const char *at = begin; at < slash; at++)
+        if (*at == '@') hosts = at + 1;
+    *watched = (struct redlock_watched){ .first = (uint8_t)c->sentinels->count };
+    for (const char *host = hosts; host <= slash; host = comma + 1) {
+        comma = (const char *)memchr(host, ',', (size_t)(slash - host));
+        if (!comma) comma = slash;
+        if (!add_sentinel(c, node, text, (size_t)(hosts - begin), (size_t)(host - text), (size_t)(comma - host), error))
+            return false;
+        watched->count++;
+    }
+    memcpy(watched->name, slash + 1, (size_t)(end - slash - 1));
+    sentinel_append(target->address, sizeof target->address, "sentinel:");
+    sentinel_append(target->address, sizeof target->address, watched->name);
+    return true;
+}
+
+/* ---- Questions ---- */
+
+static void put_argument(struct redlock_sentinel *sentinel, const char *text)
+{
+    char head[24] = "$";
+    size_t room = sizeof sentinel->send, used = sentinel->send_end;
+
+    sentinel_append_number(head, sizeof head, strlen(text));
+    sentinel_append(head, sizeof head, "\r\n");
+    REDLOCK_ASSERT(used + strlen(head) + strlen(text) + 2 < room);
+    sentinel->send[used] = '\0';
+    sentinel_append(sentinel->send, room, head);
+    sentinel_append(sentinel->send, room, text);
+    sentinel_append(sentinel->send, room, "\r\n");
+    sentinel->send_end = (uint16_t)strlen(sentinel->send);
+}
+
+static void put_head(struct redlock_sentinel *sentinel, const char *head)
+{
+    REDLOCK_ASSERT(sentinel->send_start == sentinel->send_end || sentinel->send_end > 0);
+    sentinel_copy(sentinel->send + sentinel->send_end, sizeof sentinel->send - sentinel->send_end, head);
+    sentinel->send_end = (uint16_t)(sentinel->send_end + strlen(head));
+}
+
+/* AUTH goes before the first question of a connection. */
+static void put_login(struct redlock_sentinel *sentinel)
+{
+    const struct redlock_target *target = &sentinel->target;
+
+    if (target->user[0] == '\0' && target->password[0] == '\0') return;
+    put_head(sentinel, target->user[0] != '\0' ? "*3\r\n" : "*2\r\n");
+    put_argument(sentinel, "AUTH");
+    if (target->user[0] != '\0') put_argument(sentinel, target->user);
+    put_argument(sentinel, target->password);
+    sentinel->skipped = 1;
+}
+
+static uint64_t sentinel_timeout_us(const struct redlock_client *c)
+{
+    return c->name_wait_us;
+}
+
+/* S31: a question counts for all turns that were taken before it was written. */
+static void put_question(const struct redlock_client *c, struct redlock_sentinel *sentinel, uint64_t now_us)
+{
+    const struct redlock_watched *watched = &c->sentinels->watched[sentinel->node];
+
+    if (sentinel->send_start == sentinel->send_end) sentinel->send_start = sentinel->send_end = 0;
+    if (!sentinel->has_asked) put_login(sentinel);
+    put_head(sentinel, "*3\r\n");
+    put_argument(sentinel, "SENTINEL");
+    put_argument(sentinel, "GET-MASTER-ADDR-BY-NAME");
+    put_argument(sentinel, watched->name);
+    sentinel->has_asked = true;
+    sentinel->asked_turn = watched->turn;
+    sentinel->alarm_at = now_us + sentinel_timeout_us(c);
+}
+
+/* ---- Answers ---- */
+
+static void give_up(struct redlock_sentinel *sentinel, const char *why)
+{
+    sentinel_copy(sentinel->error, sizeof sentinel->error, why);
+    sentinel->state = SENTINEL_CLOSING;
+}
+
+/* The size of a line and its end; 0: it is not complete. */
+static size_t line_size(const char *data, size_t size)
+{
+    const char *end = (const char *)memchr(data, '\n', size);
+
+    return end ? (size_t)(end - data) + 1 : 0;
+}
+
+/* The size of the answer at the beginning of the bytes, of which a line begins at each place; 0: it is not complete. */
+static size_t answer_size(const char *data, size_t size, size_t places[ANSWER_LINES + 1])
+{
+    unsigned lines = size >= 2 && data[0] == '*' && data[1] == '2' ? ANSWER_LINES : 1;
+    size_t at = 0;
+
+    for (unsigned i = 0; i < lines; i++) {
+        size_t line = line_size(data + at, size - at);
+        places[i] = at;
+        if (line == 0) return 0;
+        at += line;
+    }
+    places[lines] = at;
+    return at;
+}
+
+/* A line without its end, as much of it as fits. */
+static void take_line(char *to, size_t room, const char *data, size_t size)
+{
+    while (size > 0 && (data[size - 1] == '\n' || data[size - 1] == '\r')) size--;
+    if (size >= room) size = room - 1;
+    memcpy(to, data, size);
+    to[size] = '\0';
+}
+
+/* The address, as the client writes addresses. False: it is none. */
+static bool take_master(struct redlock_sentinel *sentinel, const char *host, const char *port)
+{
+    char text[REDLOCK_ADDRESS_MAX] = "";
+    bool is_v6 = strchr(host, ':') != NULL;
+    struct net_address address;
+    struct net_error error;
+
+    sentinel_append(text, sizeof text, is_v6 ? "[" : "");
+    sentinel_append(text, sizeof text, host);
+    sentinel_append(text, sizeof text, is_v6 ? "]:" : ":");
+    sentinel_append(text, sizeof text, port);
+    if (!net_parse_address(text, strlen(text), REDLOCK_PORT, &address, &error) || address.kind != NET_TCP) return false;
+    net_format_address(&address, sentinel->master, sizeof sentinel->master);
+    return true;
+}
+
+static void read_master(struct redlock_sentinel *sentinel, const char *data, const size_t places[ANSWER_LINES + 1])
+{
+    char host[NET_HOST_MAX + 1], port[8];
+
+    take_line(host, sizeof host, data + places[2], places[3] - places[2]);
+    take_line(port, sizeof port, data + places[4], places[5] - places[4]);
+    if (!take_master(sentinel, host, port)) give_up(sentinel, "its answer is no address");
+}
+
+/* An answer to a question: the master's address, that it knows none, or an error. */
+static void read_answer(struct redlock_sentinel *sentinel, const char *data, const size_t places[ANSWER_LINES + 1])
+{
+    sentinel->master[0] = '\0';
+    sentinel->error[0] = '\0';
+    if (data[0] == '*' && data[1] == '2') {
+        read_master(sentinel, data, places);
+    } else if (data[0] == '*' || data[0] == '$') {
+        sentinel_copy(sentinel->error, sizeof sentinel->error, "it knows no master of that name");
+    } else {
+        take_line(sentinel->error, sizeof sentinel->error, data + 1, places[1] - 1);
+        give_up(sentinel, sentinel->error[0] != '\0' ? sentinel->error : "an empty answer");
+    }
+    if (sentinel->state != SENTINEL_OPEN) return;
+    sentinel->answered_turn = sentinel->asked_turn;
+    sentinel->has_answered = true;
+}
+
+static void read_login(struct redlock_sentinel *sentinel, const char *data, const size_t places[ANSWER_LINES + 1])
+{
+    sentinel->skipped--;
+    if (data[0] == '+') return;
+    take_line(sentinel->error, sizeof sentinel->error, data + 1, places[1] - 1);
+    sentinel->state = SENTINEL_CLOSING;
+}
+
+static bool is_asked(const struct redlock_sentinel *sentinel)
+{
+    return sentinel->has_asked && sentinel->asked_turn > sentinel->answered_turn;
+}
+
+static void sentinel_received(struct redlock_client *c, unsigned k, size_t size)
+{
+    struct redlock_sentinel *sentinel = sentinel_of(c, k);
+    size_t places[ANSWER_LINES + 1] = { 0 }, used;
+    const size_t room = sizeof sentinel->receive;
+
+    sentinel->receive_end = (uint16_t)(sentinel->receive_end + size);
+    REDLOCK_ASSERT(sentinel->receive_end <= room);
+    while (sentinel->state == SENTINEL_OPEN && (used = answer_size(sentinel->receive, sentinel->receive_end, places)) > 0) {
+        if (sentinel->skipped > 0)    read_login(sentinel, sentinel->receive, places);
+        else if (is_asked(sentinel))  read_answer(sentinel, sentinel->receive, places);
+        else                          give_up(sentinel, "an answer that nobody asked for");
+        sentinel->receive_end = (uint16_t)(sentinel->receive_end - used);
+        memmove(sentinel->receive, sentinel->receive + used, sentinel->receive_end);
+    }
+    if (sentinel->receive_end == room) give_up(sentinel, "its answer is too long");
+}
+
+/* ---- As a session of the client ---- */
+
+/* Does a session wait for its answer to a question that was not asked yet? */
+static bool is_wanted(const struct redlock_client *c, const struct redlock_sentinel *sentinel)
+{
+    unsigned nodes = redlock_nodes(&c->engine);
+
+    if (is_asked(sentinel)) return false;
+    for (unsigned k = sentinel->node; k < redlock_sessions(&c->engine); k += nodes)
+        if (sentinel->answered_turn < c->sentinels->gates[k].turn) return true;
+    return false;
+}
+
+static unsigned sentinel_wants(const struct redlock_client *c, unsigned k)
+{
+    const struct redlock_sentinel *sentinel = sentinel_of(c, k);
+
+    switch (sentinel->state) {
+    case SENTINEL_CONNECTING: return REDLOCK_WANT_CONNECT;
+    case SENTINEL_OPEN:       return REDLOCK_WANT_RECEIVE | (sentinel->send_start < sentinel->send_end ? REDLOCK_WANT_SEND : 0u);
+    case SENTINEL_CLOSING:    return REDLOCK_WANT_CLOSE;
+    default:                  return 0;
+    }
+}
+
+static void sentinel_connected(struct redlock_client *c, unsigned k, uint64_t now_us)
+{
+    struct redlock_sentinel *sentinel = sentinel_of(c, k);
+
+    REDLOCK_ASSERT(sentinel->state == SENTINEL_CONNECTING);
+    sentinel->state = SENTINEL_OPEN;
+    sentinel->has_asked = sentinel->has_answered = false;
+    sentinel->send_start = sentinel->send_end = sentinel->receive_end = 0;
+    sentinel->skipped = 0;
+    if (is_wanted(c, sentinel)) put_question(c, sentinel, now_us);
+}
+
+static void sentinel_disconnected(struct redlock_client *c, unsigned k, const char *why, uint64_t now_us)
+{
+    struct redlock_sentinel *sentinel = sentinel_of(c, k);
+
+    if (sentinel->state != SENTINEL_CLOSING)
+        sentinel_copy(sentinel->error, sizeof sentinel->error, why ? why : "it closed the connection");
+    sentinel->alarm_at = sentinel->has_answered ? now_us : now_us + RETRY_US;   /* A good one may be back at once. */
+    sentinel->state = SENTINEL_AWAY;
+    sentinel->has_asked = sentinel->has_answered = false;
+}
+
+static uint8_t *sentinel_input(struct redlock_client *c, unsigned k, size_t *room)
+{
+    struct redlock_sentinel *sentinel = sentinel_of(c, k);
+
+    *room = sizeof sentinel->receive - sentinel->receive_end;
+    return (uint8_t *)sentinel->receive + sentinel->receive_end;
+}
+
+static const uint8_t *sentinel_output(const struct redlock_client *c, unsigned k, size_t *size)
+{
+    const struct redlock_sentinel *sentinel = sentinel_of(c, k);
+
+    *size = (size_t)(sentinel->send_end - sentinel->send_start);
+    return (const uint8_t *)sentinel->send + sentinel->send_start;
+}
+
+static void sentinel_sent(struct redlock_client *c, unsigned k, size_t size)
+{
+    struct redlock_sentinel *sentinel = sentinel_of(c, k);
+
+    sentinel->send_start = (uint16_t)(sentinel->send_start + size);
+    REDLOCK_ASSERT(sentinel->send_start <= sentinel->send_end);
+}
+
+/* ---- Time ---- */
+
+static bool has_alarm(const struct redlock_client *c, const struct redlock_sentinel *sentinel)
+{
+    return sentinel->state == SENTINEL_CONNECTING || (sentinel->state == SENTINEL_OPEN && is_asked(sentinel)) ||
+           (sentinel->state == SENTINEL_AWAY && is_wanted(c, sentinel));
+}
+
+static void sentinel_tick(struct redlock_client *c, uint64_t now_us)
+{
+    for (unsigned i = 0; i < c->sentinels->count; i++) {
+        struct redlock_sentinel *sentinel = &c->sentinels->list[i];
+        bool is_due = has_alarm(c, sentinel) && now_us >= sentinel->alarm_at;
+
+        if (sentinel->state == SENTINEL_AWAY && is_due) {
+            sentinel->state = SENTINEL_CONNECTING;
+            sentinel->alarm_at = now_us + sentinel_timeout_us(c);
+        } else if (is_due) {
+            give_up(sentinel, sentinel->state == SENTINEL_OPEN ? "it does not answer" : "no connection within the node timeout");
+        } else if (sentinel->state == SENTINEL_OPEN && is_wanted(c, sentinel)) {
+            put_question(c, sentinel, now_us);
+        }
+    }
+}
+
+static uint64_t sentinel_wake_at(const struct redlock_client *c)
+{
+    uint64_t at = REDLOCK_NEVER;
+
+    for (unsigned i = 0; i < c->sentinels->count; i++)
+        if (has_alarm(c, &c->sentinels->list[i])) at = sooner(at, c->sentinels->list[i].alarm_at);
+    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++)
+        if (c->sentinels->gates[k].turn > 0) at = sooner(at, c->sentinels->gates[k].late_at);
+    return at;
+}
+
+/* ---- Gates ---- */
+
+/* S31: the master that a majority has named in answers to questions of this turn or later. NULL: none so far. */
+static const char *named_by_majority(const struct redlock_client *c, const struct redlock_watched *watched, uint64_t turn)
+{
+    const struct redlock_sentinel *list = &c->sentinels->list[watched->first];
+
+    REDLOCK_ASSERT(watched->count > 0 && turn > 0);
+    for (unsigned i = 0; i < watched->count; i++) {
+        unsigned votes = 0;
+        for (unsigned j = 0; j < watched->count; j++)
+            votes += list[j].answered_turn >= turn && strcmp(list[j].master, list[i].master) == 0;
+        if (list[i].master[0] != '\0' && votes >= redlock_quorum(watched->count)) return list[i].master;
+    }
+    return NULL;
+}
+
+/* Why there is no majority, with the trouble of the first sentinel that has one. */
+static void explain_no_majority(const struct redlock_client *c, const struct redlock_watched *watched, uint64_t turn, char *text,
+                                size_t room)
+{
+    const struct redlock_sentinel *trouble = NULL;
+    unsigned naming = 0;
+
+    for (unsigned i = 0; i < watched->count; i++) {
+        const struct redlock_sentinel *sentinel = &c->sentinels->list[watched->first + i];
+        bool names = sentinel->answered_turn >= turn && sentinel->master[0] != '\0';
+        naming += names;
+        if (!names && !trouble) trouble = sentinel;
+    }
+    text[0] = '\0';
+    sentinel_append_number(text, room, naming);
+    sentinel_append(text, room, " of ");
+    sentinel_append_number(text, room, watched->count);
+    sentinel_append(text, room, trouble ? " sentinels name a master; " : " sentinels name masters, but no quorum the same");
+    if (!trouble) return;
+    sentinel_append(text, room, trouble->target.address);
+    sentinel_append(text, room, ": ");
+    sentinel_append(text, room, trouble->error[0] != '\0' ? trouble->error : "no answer");
+}
+
+static void note_master(struct redlock_watched *watched, const char *master)
+{
+    if (strcmp(watched->master, master) == 0) return;
+    sentinel_copy(watched->master, sizeof watched->master, master);
+    watched->number++;
+}
+
+static void close_gate(struct redlock_client *c, unsigned k, uint64_t now_us)
+{
+    struct redlock_gate *gate = &c->sentinels->gates[k];
+
+    if (gate->turn == 0) gate->late_at = now_us + sentinel_timeout_us(c);
+    gate->turn = ++watched_of(c, k)->turn;
+}
+
+/* S31: answers of the master are read when the gate is open, and commands go out then. */
+static void sentinel_wrote(struct redlock_client *c, unsigned k)
+{
+    if (watched_of(c, k)) close_gate(c, k, redlock_now_us());
+}
+
+/* Session k is to be connected. */
+static bool sentinel_asks_first(struct redlock_client *c, unsigned k, uint64_t now_us)
+{
+    if (!watched_of(c, k)) return false;
+    c->sentinels->gates[k].turn = 0;
+    close_gate(c, k, now_us);
+    return true;
+}
+
+static enum sentinel_verdict end_because(char *why, size_t room, const char *text)
+{
+    sentinel_copy(why, room, text);
+    return SENTINELS_END;
+}
+
+static enum sentinel_verdict judge_gate(struct redlock_client *c, unsigned k, bool is_connected, uint64_t now_us, char *why,
+                                        size_t room)
+{
+    struct redlock_watched *watched = watched_of(c, k);
+    struct redlock_gate *gate = &c->sentinels->gates[k];
+    const char *master = gate->turn > 0 ? named_by_majority(c, watched, gate->turn) : NULL;
+
+    if (master) note_master(watched, master);
+    if (is_connected && gate->number != watched->number) return end_because(why, room, "the sentinels name another master");
+    if (master) {
+        gate->turn = 0;
+        gate->number = watched->number;
+        return is_connected ? SENTINELS_NOTHING : SENTINELS_GO_ON;
+    }
+    if (gate->turn == 0 || now_us < gate->late_at) return SENTINELS_NOTHING;
+    explain_no_majority(c, watched, gate->turn, why, room);
+    return SENTINELS_END;
+}
+
+static enum sentinel_verdict sentinel_judge(struct redlock_client *c, unsigned k, bool is_connected, bool asks, uint64_t now_us,
+                                            char *why, size_t room)
+{
+    REDLOCK_ASSERT(!(is_connected && asks));
+    if (!watched_of(c, k)) return SENTINELS_NOTHING;
+    if (is_connected || asks) return judge_gate(c, k, is_connected, now_us, why, room);
+    c->sentinels->gates[k].turn = 0;    /* The engine has given the connection up. */
+    return SENTINELS_NOTHING;
+}
+
+static void sentinel_begin(struct redlock_client *c)
+{
+    const struct redlock_sentinel_calls *calls = c->sentinels->calls;
+
+    memset(c->sentinels, 0, sizeof *c->sentinels);
+    c->sentinels->calls = calls;
+}
+
+static const struct redlock_sentinel_calls sentinel_calls = {
+    .begin = sentinel_begin, .add = sentinel_add, .wants = sentinel_wants, .connected = sentinel_connected,
+    .disconnected = sentinel_disconnected, .input = sentinel_input, .received = sentinel_received, .output = sentinel_output,
+    .sent = sentinel_sent, .tick = sentinel_tick, .wake_at = sentinel_wake_at, .asks_first = sentinel_asks_first,
+    .wrote = sentinel_wrote, .judge = sentinel_judge
+};
+
+void redlock_use_sentinels(struct redlock_options *options, struct redlock_sentinels *sentinels)
+{
+    sentinels->calls = &sentinel_calls;
+    options->sentinels = sentinels;
+}
