@@ -319,6 +319,7 @@ $(BUILD)/sim: $(call object,$(wildcard tests/sim/*.c tests/world/*.c)) $(BUILD)/
 
 # All states of small worlds, by the engine's own code. FULL=1: minutes, not half of one.
 explore:
+	@tools/need python3
 	@CC='$(CC)' tests/explore/run $(if $(FULL),--full,--quick)
 
 # Real servers and clients, killed, stopped, cut off, for so many seconds (20 or more); a checker reads everybody's notes.

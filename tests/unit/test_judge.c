@@ -172,6 +172,22 @@ TEST(a_promoted_server_is_unsafe_and_one_that_has_no_replicas_is_well)
     EXPECT(2, SEVERITY_WARNING, "2 replicas");
 }
 
+TEST(a_master_behind_sentinels_has_replicas)
+{
+    make_all_well(1);
+    CHECK_STR(finding_of(6, JUDGE_NO_NODE)->text, "1 node: none may fail");
+    survey.nodes[0].address = "sentinel:mymaster";
+    CHECK_STR(finding_of(6, JUDGE_NO_NODE)->text, "1 node, whose master its sentinels replace");
+    EXPECT(2, SEVERITY_WARNING, "no replica that its sentinels could promote");
+    tell_node(0, "connected_slaves:2\r\n");
+    EXPECT(2, SEVERITY_OK, "behind sentinels, with 2 replicas");
+    tell_node(0, "second_repl_offset:1729\r\n");
+    EXPECT(2, SEVERITY_UNSAFE, "was a replica");
+    make_all_well(3);
+    survey.nodes[2].address = "sentinel:mymaster";
+    CHECK_STR(finding_of(6, JUDGE_NO_NODE)->text, "3 nodes, of which 1 may fail");
+}
+
 TEST(what_a_node_is_that_has_no_vote_is_named)
 {
     make_all_well(3);

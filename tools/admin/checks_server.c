@@ -37,6 +37,27 @@ void judge_version(struct judging *j)
     else well(j, "Redis %s", version);
 }
 
+/* The name that the library gives to a node whose master sentinels name. */
+static bool is_behind_sentinels(const struct survey_node *node)
+{
+    return strncmp(node->address, "sentinel:", 9) == 0;
+}
+
+static void judge_replicas(struct judging *j, uint64_t replicas)
+{
+    const char *plural = replicas == 1 ? "" : "s";
+    bool is_watched = is_behind_sentinels(j->node);
+
+    if (is_watched && replicas > 0)
+        well(j, "a master behind sentinels, with %" PRIu64 " replica%s", replicas, plural);
+    else if (is_watched)
+        found(j, SEVERITY_WARNING, "give it a replica", "has no replica that its sentinels could promote");
+    else if (replicas > 0)
+        found(j, SEVERITY_WARNING, "take its replicas away, or with Sentinel name it sentinel://HOST,HOST,HOST/NAME",
+              "has %" PRIu64 " replica%s: a failover forgets locks", replicas, plural);
+    else well(j, "a master without replicas");
+}
+
 void judge_role(struct judging *j)
 {
     const struct survey_node *node = j->node;
@@ -51,11 +72,7 @@ void judge_role(struct judging *j)
         found(j, SEVERITY_UNSAFE,
               "30 s (--guard) after the failover: CONFIG SET repl-backlog-ttl 1, redis-cli --rdb FILE, 5 s later 3600; no replicas",
               "was a replica: new clients give it no vote for the guard");
-    else if (!number_of(j, FACT_REPLICAS, &replicas)) return;
-    else if (replicas > 0)
-        found(j, SEVERITY_WARNING, "take its replicas away", "has %" PRIu64 " replica%s: a failover forgets locks", replicas,
-              replicas == 1 ? "" : "s");
-    else well(j, "a master without replicas");
+    else if (number_of(j, FACT_REPLICAS, &replicas)) judge_replicas(j, replicas);
 }
 
 void judge_mode(struct judging *j)
@@ -66,7 +83,7 @@ void judge_mode(struct judging *j)
     if (!mode) return;
     if (strcmp(mode, "standalone") == 0) well(j, "stands alone");
     else if (strcmp(mode, "sentinel") == 0)
-        found(j, SEVERITY_UNSAFE, "name the servers, not their Sentinel", "is a Sentinel: it has no vote");
+        found(j, SEVERITY_UNSAFE, "name its master: sentinel://HOST,HOST,HOST/NAME", "is a Sentinel: it has no vote");
     else
         found(j, SEVERITY_UNSAFE, "cluster-enabled no, on a server of its own", "is a member of a %s: it has no vote", mode);
 }
@@ -133,7 +150,9 @@ void judge_count(struct judging *j)
 {
     unsigned count = j->survey->count, quorum = j->survey->quorum;
 
-    if (count < 3)
+    if (count == 1 && is_behind_sentinels(&j->survey->nodes[0]))
+        well(j, "1 node, whose master its sentinels replace");
+    else if (count < 3)
         found(j, SEVERITY_WARNING, "3 or 5 nodes", "%u node%s: none may fail", count, count == 1 ? "" : "s");
     else if (count % 2 == 0)
         found(j, SEVERITY_WARNING, "one node more, or less", "%u nodes: no more may fail than of %u", count, count - 1);

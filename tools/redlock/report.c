@@ -33,7 +33,7 @@ static const char *trouble_advice(const struct output *output, enum redlock_trou
     case REDLOCK_TROUBLE_CLUSTER:
     case REDLOCK_TROUBLE_MOVED:
     case REDLOCK_TROUBLE_CLUSTERDOWN:  return "name standalone servers: nodes of a cluster are not independent";
-    case REDLOCK_TROUBLE_SENTINEL:     return "name Redis servers, not their Sentinel";
+    case REDLOCK_TROUBLE_SENTINEL:     return "name its master: sentinel://HOST,HOST,HOST/NAME";
     case REDLOCK_TROUBLE_NO_IDENTITY:
         return "without run_id (or process_id), redis_mode and role nobody sees a restart: name servers that tell them";
     case REDLOCK_TROUBLE_NOAUTH:       return "set REDLOCK_PASSWORD, or give --password-file";
