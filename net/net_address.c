@@ -111,7 +111,7 @@ static bool address_read_number(const struct address_text *text, struct address_
 
 static bool address_read_database(const struct address_text *text, struct address_span span, uint32_t *database)
 {
-    return address_read_number(text, span, 0, INT32_MAX, "a database is a number from 0 to 2147483647", database);
+    return address_read_number(text, span, 0, NET_DATABASE_MAX, "a database is a number from 0 to 1073741823", database);
 }
 
 /* The byte that the three bytes of an escape at `at` stand for, or -1. */

@@ -45,6 +45,7 @@ enum {
     NET_HOST_MAX = 255,        /* The longest name of the DNS. */
     NET_PATH_MAX = 103,        /* sun_path of macOS and the BSDs (Linux: 107), so a name that is good here
                                 * is good everywhere. */
+    NET_DATABASE_MAX = (1 << 30) - 1,   /* Servers have 16 unless told otherwise. */
     NET_USER_MAX = 128,        /* Redis has no limit for these two (counted after percent-decoding). */
     NET_PASSWORD_MAX = 256,    /* The server's own ACL GENPASS writes 64 bytes. */
     NET_ADDRESS_TEXT_SIZE = NET_HOST_MAX + sizeof "[]:65535"    /* Any address as text, with its NUL. */
@@ -53,7 +54,7 @@ enum {
 struct net_address {
     enum net_kind kind;
     uint16_t port;                         /* NET_TCP: 1..65535. NET_UNIX: 0. */
-    uint32_t database;                     /* 0..2^31-1; 0 where none is named. */
+    uint32_t database;                     /* 0..NET_DATABASE_MAX; 0 where none is named. */
     bool durable;                          /* The address says durable=1. */
     bool secure;                           /* NET_TCP by rediss:// or valkeys://, which means TLS, and never anything else. */
     bool has_password;                     /* False: log in nowhere; user and password are empty. */

@@ -96,13 +96,13 @@ void canary_hide(struct redlock_durable *d, unsigned k)
 
 static bool canary_is_left_out(enum redlock_command command, const struct redlock_login *login, bool is_subscription)
 {
-    return is_subscription || (command == REDLOCK_COMMAND_CANARY && !login->durable);
+    return is_subscription || (command == REDLOCK_COMMAND_CANARY && !login->durable) || command == REDLOCK_COMMAND_PROMOTION;
 }
 
 static void canary_put(struct resp_writer *w, enum redlock_command command, const struct redlock_scripts *scripts)
 {
     if (command != REDLOCK_COMMAND_CANARY) {
-        plain_loading()->put(w, command, scripts);
+        plain_put_load(w, command, scripts);
         return;
     }
     resp_command(w, 2);
@@ -142,7 +142,7 @@ static enum redlock_answer canary_read_handshake(struct redlock_node *node, cons
 {
     struct redlock_durable *d = part_of(scripts);
 
-    if (asked->command != REDLOCK_COMMAND_CANARY) return plain_loading()->read(node, asked, scripts, reply);
+    if (asked->command != REDLOCK_COMMAND_CANARY) return plain_read_load(node, asked, scripts, reply);
     return canary_read(d, (unsigned)(node - d->r->nodes), asked, reply);
 }
 

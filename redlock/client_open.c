@@ -101,7 +101,7 @@ static struct redlock_login note_target(struct redlock_target *target, const str
                                         const struct redlock_transport *transport, const struct redlock_options *options)
 {
     struct redlock_login login = { .user = options->user, .password = options->password,
-                                   .database = address->database & INT32_MAX, .durable = address->durable };
+                                   .database = address->database & NET_DATABASE_MAX, .durable = address->durable };
 
     net_format_address(address, target->address, sizeof target->address);
     REDLOCK_ASSERT(target->address[0] != '\0');
@@ -143,7 +143,7 @@ static bool read_sentinels(struct redlock_client *c, unsigned k, const char *tex
 
     *error = (struct net_error){ .text = NULL };
     if (k == REDLOCK_NODES_MAX) return false;
-    *login = (struct redlock_login){ .user = options->user, .password = options->password };
+    *login = (struct redlock_login){ .user = options->user, .password = options->password, .watched = true };
     if (c->sentinels && c->transports[0] == client_sockets()) return c->sentinels->calls->add(c, k, target, text, size, error);
     *error = (struct net_error){ .text = c->sentinels ? "sentinels need sockets, and the options set another transport"
                                                       : "this program takes no sentinels: it does without redlock_use_sentinels" };
@@ -271,6 +271,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     if (status == REDLOCK_OK && options->holder) status = use_holder(c, options->holder, mistake);
     if (status == REDLOCK_OK) status = set_logins(c, logins, mistake);
     if (status == REDLOCK_OK) use_durable(c, logins);
+    if (status == REDLOCK_OK && c->sentinels) redlock_use_promotions(&c->engine, &c->sentinels->promotions);
     if (status == REDLOCK_OK) status = client_add_entropy(c);
     if (status == REDLOCK_OK && options->interruptible && net_self_pipe_open(c->self_pipe) != 0) status = REDLOCK_SYSTEM;
     if (status != REDLOCK_OK) {

@@ -9,7 +9,7 @@
 enum {
     RETRY_US = 250000,      /* The pause before a sentinel that could not be reached is tried again. */
     SCHEME_SIZE = sizeof "sentinel://" - 1,
-    ANSWER_LINES = 5        /* *2, $size, host, $size, port */
+    FIELDS_MAX = 400        /* Names and values, of which Redis 7.0 has 40. */
 };
 
 /* SENTINEL_AWAY -> _CONNECTING -> _OPEN. The last two may lead to _CLOSING, which leads back to _AWAY. */
@@ -194,7 +194,7 @@ static void put_question(const struct redlock_client *c, struct redlock_sentinel
     if (!sentinel->has_asked) put_login(sentinel);
     put_head(sentinel, "*3\r\n");
     put_argument(sentinel, "SENTINEL");
-    put_argument(sentinel, "GET-MASTER-ADDR-BY-NAME");
+    put_argument(sentinel, "MASTER");
     put_argument(sentinel, watched->name);
     sentinel->has_asked = true;
     sentinel->asked_turn = watched->turn;
@@ -209,111 +209,120 @@ static void give_up(struct redlock_sentinel *sentinel, const char *why)
     sentinel->state = SENTINEL_CLOSING;
 }
 
-/* The size of a line and its end; 0: it is not complete. */
-static size_t line_size(const char *data, size_t size)
-{
-    const char *end = (const char *)memchr(data, '\n', size);
-
-    return end ? (size_t)(end - data) + 1 : 0;
-}
-
-/* The size of the answer at the beginning of the bytes, of which a line begins at each place; 0: it is not complete. */
-static size_t answer_size(const char *data, size_t size, size_t places[ANSWER_LINES + 1])
-{
-    unsigned lines = size >= 2 && data[0] == '*' && data[1] == '2' ? ANSWER_LINES : 1;
-    size_t at = 0;
-
-    for (unsigned i = 0; i < lines; i++) {
-        size_t line = line_size(data + at, size - at);
-        places[i] = at;
-        if (line == 0) return 0;
-        at += line;
-    }
-    places[lines] = at;
-    return at;
-}
-
-/* A line without its end, as much of it as fits. */
-static void take_line(char *to, size_t room, const char *data, size_t size)
-{
-    while (size > 0 && (data[size - 1] == '\n' || data[size - 1] == '\r')) size--;
-    if (size >= room) size = room - 1;
-    memcpy(to, data, size);
-    to[size] = '\0';
-}
-
-/* The address, as the client writes addresses. False: it is none. */
-static bool take_master(struct redlock_sentinel *sentinel, const char *host, const char *port)
-{
-    char text[REDLOCK_ADDRESS_MAX] = "";
-    bool is_v6 = strchr(host, ':') != NULL;
-    struct net_address address;
-    struct net_error error;
-
-    sentinel_append(text, sizeof text, is_v6 ? "[" : "");
-    sentinel_append(text, sizeof text, host);
-    sentinel_append(text, sizeof text, is_v6 ? "]:" : ":");
-    sentinel_append(text, sizeof text, port);
-    if (!net_parse_address(text, strlen(text), REDLOCK_PORT, &address, &error) || address.kind != NET_TCP) return false;
-    net_format_address(&address, sentinel->master, sizeof sentinel->master);
-    return true;
-}
-
-static void read_master(struct redlock_sentinel *sentinel, const char *data, const size_t places[ANSWER_LINES + 1])
-{
-    char host[NET_HOST_MAX + 1], port[8];
-
-    take_line(host, sizeof host, data + places[2], places[3] - places[2]);
-    take_line(port, sizeof port, data + places[4], places[5] - places[4]);
-    if (!take_master(sentinel, host, port)) give_up(sentinel, "its answer is no address");
-}
-
-/* An answer to a question: the master's address, that it knows none, or an error. */
-static void read_answer(struct redlock_sentinel *sentinel, const char *data, const size_t places[ANSWER_LINES + 1])
-{
-    sentinel->master[0] = '\0';
-    sentinel->error[0] = '\0';
-    if (data[0] == '*' && data[1] == '2') {
-        read_master(sentinel, data, places);
-    } else if (data[0] == '*' || data[0] == '$') {
-        sentinel_copy(sentinel->error, sizeof sentinel->error, "it knows no master of that name");
-    } else {
-        take_line(sentinel->error, sizeof sentinel->error, data + 1, places[1] - 1);
-        give_up(sentinel, sentinel->error[0] != '\0' ? sentinel->error : "an empty answer");
-    }
-    if (sentinel->state != SENTINEL_OPEN) return;
-    sentinel->answered_turn = sentinel->asked_turn;
-    sentinel->has_answered = true;
-}
-
-static void read_login(struct redlock_sentinel *sentinel, const char *data, const size_t places[ANSWER_LINES + 1])
-{
-    sentinel->skipped--;
-    if (data[0] == '+') return;
-    take_line(sentinel->error, sizeof sentinel->error, data + 1, places[1] - 1);
-    sentinel->state = SENTINEL_CLOSING;
-}
-
 static bool is_asked(const struct redlock_sentinel *sentinel)
 {
     return sentinel->has_asked && sentinel->asked_turn > sentinel->answered_turn;
 }
 
+/* The address that it has named, as the client writes addresses. False: it is none. */
+static bool take_master(struct redlock_sentinel *sentinel)
+{
+    const struct redlock_sentinel_answer *answer = &sentinel->answer;
+    char text[REDLOCK_ADDRESS_MAX] = "";
+    bool is_v6 = strchr(answer->host, ':') != NULL;
+    struct net_address address;
+    struct net_error error;
+
+    sentinel_append(text, sizeof text, is_v6 ? "[" : "");
+    sentinel_append(text, sizeof text, answer->host);
+    sentinel_append(text, sizeof text, is_v6 ? "]:" : ":");
+    sentinel_append(text, sizeof text, answer->port);
+    if (!net_parse_address(text, strlen(text), REDLOCK_PORT, &address, &error) || address.kind != NET_TCP) return false;
+    net_format_address(&address, sentinel->master, sizeof sentinel->master);
+    return true;
+}
+
+/* A number of digits alone, below 2^63. False: it is none. */
+static bool take_epoch(struct redlock_sentinel *sentinel)
+{
+    const char *text = sentinel->answer.epoch;
+
+    sentinel->epoch = 0;
+    for (; *text >= '0' && *text <= '9' && sentinel->epoch < UINT64_MAX / 32; text++)
+        sentinel->epoch = sentinel->epoch * 10 + (uint64_t)(*text - '0');
+    return *text == '\0' && sentinel->answer.epoch[0] != '\0';
+}
+
+/* The answer is complete: without a host it knows no such master. */
+static void end_answer(struct redlock_sentinel *sentinel)
+{
+    sentinel->master[0] = sentinel->error[0] = '\0';
+    if (sentinel->answer.host[0] == '\0')
+        sentinel_copy(sentinel->error, sizeof sentinel->error, "it knows no master of that name");
+    else if (!take_master(sentinel) || !take_epoch(sentinel))
+        give_up(sentinel, "its answer has no address, or no epoch");
+    if (sentinel->state != SENTINEL_OPEN) return;
+    sentinel->answered_turn = sentinel->asked_turn;
+    sentinel->has_answered = true;
+}
+
+/* The first line of an answer. "-ERR No such master with that name" is sentinel.c of Redis 7.0. */
+static void begin_answer(struct redlock_sentinel *sentinel, const char *line)
+{
+    unsigned count = 0;
+
+    sentinel->answer = (struct redlock_sentinel_answer){ .lines_left = 0 };
+    if (strncmp(line, "-ERR No such master", 19) == 0) {
+        end_answer(sentinel);
+    } else if (line[0] != '*') {
+        give_up(sentinel, line[0] != '\0' ? line + 1 : "an empty answer");
+    } else {
+        while (*++line >= '0' && *line <= '9' && count < FIELDS_MAX) count = count * 10 + (unsigned)(*line - '0');
+        if (count == 0 || count >= FIELDS_MAX) give_up(sentinel, "its answer has no fields, or too many");
+        sentinel->answer.lines_left = (uint16_t)(2 * count);
+    }
+}
+
+/* A further line: "$size" before each name of a field, and before its value. */
+static void read_field(struct redlock_sentinel *sentinel, const char *line)
+{
+    static const char *const names[] = { "ip", "port", "config-epoch" };
+    struct redlock_sentinel_answer *answer = &sentinel->answer;
+    const struct { char *text; size_t room; } places[] = {
+        { answer->host, sizeof answer->host }, { answer->port, sizeof answer->port }, { answer->epoch, sizeof answer->epoch }
+    };
+
+    answer->lines_left--;
+    if (answer->lines_left % 4 == 2) {
+        for (answer->field = 0; answer->field < 3 && strcmp(names[answer->field], line) != 0;) answer->field++;
+    } else if (answer->lines_left % 4 == 0 && answer->field < 3) {
+        sentinel_copy(places[answer->field].text, places[answer->field].room, line);
+    }
+    if (answer->lines_left == 0) end_answer(sentinel);
+}
+
+static void read_login(struct redlock_sentinel *sentinel, const char *line)
+{
+    sentinel->skipped--;
+    if (line[0] != '+') give_up(sentinel, line[0] != '\0' ? line + 1 : "an empty answer");
+}
+
+static void read_line(struct redlock_sentinel *sentinel, const char *line)
+{
+    if (sentinel->skipped > 0)                 read_login(sentinel, line);
+    else if (sentinel->answer.lines_left > 0)  read_field(sentinel, line);
+    else if (is_asked(sentinel))               begin_answer(sentinel, line);
+    else                                       give_up(sentinel, "an answer that nobody asked for");
+}
+
 static void sentinel_received(struct redlock_client *c, unsigned k, size_t size)
 {
     struct redlock_sentinel *sentinel = sentinel_of(c, k);
-    size_t places[ANSWER_LINES + 1] = { 0 }, used;
     const size_t room = sizeof sentinel->receive;
+    size_t used = 0;
 
     sentinel->receive_end = (uint16_t)(sentinel->receive_end + size);
     REDLOCK_ASSERT(sentinel->receive_end <= room);
-    while (sentinel->state == SENTINEL_OPEN && (used = answer_size(sentinel->receive, sentinel->receive_end, places)) > 0) {
-        if (sentinel->skipped > 0)    read_login(sentinel, sentinel->receive, places);
-        else if (is_asked(sentinel))  read_answer(sentinel, sentinel->receive, places);
-        else                          give_up(sentinel, "an answer that nobody asked for");
-        sentinel->receive_end = (uint16_t)(sentinel->receive_end - used);
-        memmove(sentinel->receive, sentinel->receive + used, sentinel->receive_end);
+    while (sentinel->state == SENTINEL_OPEN) {
+        char *line = sentinel->receive + used, *end = (char *)memchr(line, '\n', sentinel->receive_end - used);
+        if (!end) break;
+        used += (size_t)(end - line) + 1;
+        if (end > line && end[-1] == '\r') end--;
+        *end = '\0';
+        read_line(sentinel, line);
     }
+    sentinel->receive_end = (uint16_t)(sentinel->receive_end - used);
+    memmove(sentinel->receive, sentinel->receive + used, sentinel->receive_end);
     if (sentinel->receive_end == room) give_up(sentinel, "its answer is too long");
 }
 
@@ -351,6 +360,7 @@ static void sentinel_connected(struct redlock_client *c, unsigned k, uint64_t no
     sentinel->has_asked = sentinel->has_answered = false;
     sentinel->send_start = sentinel->send_end = sentinel->receive_end = 0;
     sentinel->skipped = 0;
+    sentinel->answer.lines_left = 0;
     if (is_wanted(c, sentinel)) put_question(c, sentinel, now_us);
 }
 
@@ -427,8 +437,10 @@ static uint64_t sentinel_wake_at(const struct redlock_client *c)
 
 /* ---- Gates ---- */
 
-/* S31: the master that a majority has named in answers to questions of this turn or later. NULL: none so far. */
-static const char *named_by_majority(const struct redlock_client *c, const struct redlock_watched *watched, uint64_t turn)
+/* S31: one of the majority that has named the same master, by the same failover, in answers to questions of this turn or later.
+ * NULL: there is none so far. */
+static const struct redlock_sentinel *named_by_majority(const struct redlock_client *c, const struct redlock_watched *watched,
+                                                        uint64_t turn)
 {
     const struct redlock_sentinel *list = &c->sentinels->list[watched->first];
 
@@ -436,8 +448,8 @@ static const char *named_by_majority(const struct redlock_client *c, const struc
     for (unsigned i = 0; i < watched->count; i++) {
         unsigned votes = 0;
         for (unsigned j = 0; j < watched->count; j++)
-            votes += list[j].answered_turn >= turn && strcmp(list[j].master, list[i].master) == 0;
-        if (list[i].master[0] != '\0' && votes >= redlock_quorum(watched->count)) return list[i].master;
+            votes += list[j].answered_turn >= turn && list[j].epoch == list[i].epoch && strcmp(list[j].master, list[i].master) == 0;
+        if (list[i].master[0] != '\0' && votes >= redlock_quorum(watched->count)) return &list[i];
     }
     return NULL;
 }
@@ -466,11 +478,14 @@ static void explain_no_majority(const struct redlock_client *c, const struct red
     sentinel_append(text, room, trouble->error[0] != '\0' ? trouble->error : "no answer");
 }
 
-static void note_master(struct redlock_watched *watched, const char *master)
+static void note_master(struct redlock_client *c, unsigned node, struct redlock_watched *watched,
+                        const struct redlock_sentinel *named)
 {
-    if (strcmp(watched->master, master) == 0) return;
-    sentinel_copy(watched->master, sizeof watched->master, master);
+    if (watched->number > 0 && watched->epoch == named->epoch && strcmp(watched->master, named->master) == 0) return;
+    sentinel_copy(watched->master, sizeof watched->master, named->master);
+    watched->epoch = named->epoch;
     watched->number++;
+    redlock_set_epoch(&c->sentinels->promotions, node, named->epoch);
 }
 
 static void close_gate(struct redlock_client *c, unsigned k, uint64_t now_us)
@@ -507,11 +522,11 @@ static enum sentinel_verdict judge_gate(struct redlock_client *c, unsigned k, bo
 {
     struct redlock_watched *watched = watched_of(c, k);
     struct redlock_gate *gate = &c->sentinels->gates[k];
-    const char *master = gate->turn > 0 ? named_by_majority(c, watched, gate->turn) : NULL;
+    const struct redlock_sentinel *named = gate->turn > 0 ? named_by_majority(c, watched, gate->turn) : NULL;
 
-    if (master) note_master(watched, master);
+    if (named) note_master(c, k % redlock_nodes(&c->engine), watched, named);
     if (is_connected && gate->number != watched->number) return end_because(why, room, "the sentinels name another master");
-    if (master) {
+    if (named) {
         gate->turn = 0;
         gate->number = watched->number;
         return is_connected ? SENTINELS_NOTHING : SENTINELS_GO_ON;

@@ -5,6 +5,7 @@
 #include "kinds/plain.h"
 #include "lock.h"
 #include "names.h"
+#include "promotion.h"
 #include "quorum.h"
 #include "random.h"
 #include "restore.h"
@@ -253,6 +254,26 @@ void redlock_use_loaded_scripts(struct redlock *r)
 {
     if (!r->scripts->loading) r->scripts = plain_scripts_for_one_loaded();
     stake_use_scripts(r);
+}
+
+void redlock_use_promotions(struct redlock *r, struct redlock_promotions *p)
+{
+    struct redlock_scripts *scripts = (struct redlock_scripts *)(void *)p->scripts;
+
+    clear_bytes(p, sizeof *p);
+    redlock_use_loaded_scripts(r);
+    *scripts = *r->scripts;
+    scripts->loading = promotion_loading();
+    p->before = r->scripts;
+    p->r = r;
+    p->self = p;
+    r->scripts = scripts;
+}
+
+void redlock_set_epoch(struct redlock_promotions *p, unsigned k, uint64_t epoch)
+{
+    REDLOCK_ASSERT(k < p->r->node_count);
+    p->reigns[k].epoch = epoch & INT64_MAX;
 }
 
 void redlock_use_tickets(struct redlock *r)

@@ -132,6 +132,9 @@ enum {
 /* A key that each durable node has. It ends in two suffixes, so that no lock may have it, nor keep it beside its own key. */
 #define REDLOCK_CANARY "redlock:canary" REDLOCK_DONE_SUFFIX REDLOCK_DONE_SUFFIX
 
+/* The same of each promoted master behind sentinels: when a client met it first. */
+#define REDLOCK_PROMOTION_KEY "redlock:promoted" REDLOCK_DONE_SUFFIX REDLOCK_DONE_SUFFIX
+
 #define REDLOCK_FOREVER UINT32_MAX      /* A time to wait without an end. */
 #define REDLOCK_NEVER UINT64_MAX        /* A point in time that never comes. */
 
@@ -239,6 +242,7 @@ struct redlock_lock;
 struct redlock_question;    /* A command to one node (see redlock_ask). */
 struct redlock_mark;        /* Once in a period (see redlock_start_mark). */
 struct redlock_durable;     /* For an engine with durable nodes (see redlock_use_durable). */
+struct redlock_promotions;  /* For an engine with watched nodes (see redlock_use_promotions). */
 struct redlock_event_ring;
 
 /* The name of a resource may have any bytes. They are the caller's. */
@@ -281,8 +285,9 @@ struct redlock_config {
 struct redlock_login {
     const char *user;           /* NULL with a password: AUTH password, for servers without ACLs. */
     const char *password;
-    uint32_t database : 31;     /* 0: no SELECT. */
+    uint32_t database : 30;     /* 0: no SELECT. */
     uint32_t durable : 1;       /* The server forgets nothing when it restarts (see redlock_use_durable). */
+    uint32_t watched : 1;       /* A majority of sentinels names the server (see redlock_use_promotions). */
 };
 
 #define REDLOCK_SEND_MIN(resource_max) ((resource_max) + 256u)
@@ -371,6 +376,20 @@ void redlock_use_durable(struct redlock *r, struct redlock_durable *durable);
 /* Sets canaries where they are due. Call it now and then, after redlock_tick for instance. Its questions go out by
  * redlock_output. */
 void redlock_tend_durable(struct redlock_durable *durable);
+
+/* S31: nodes whose master sentinels name, behind a transport that passes an answer on only if a majority of them has named the
+ * server since the command was sent. The client of redlock_client.h is one; login.watched declares such a node. A master that
+ * reigns since a failover has no vote for the guard from the first contact on. The handshake leaves that time in a key there,
+ * REDLOCK_PROMOTION_KEY, so that later engines count the guard from it. If that is refused, each engine waits for the guard. The
+ * ACL needs +eval, +info, +get, +set and +time, and the key.
+ *
+ * Call it after all other redlock_use_ calls. It calls redlock_use_loaded_scripts. p is the caller's memory, and belongs to the
+ * engine as long as that is used. */
+void redlock_use_promotions(struct redlock *r, struct redlock_promotions *p);
+
+/* To be called before the session of watched node k connects, with the config-epoch of the master that a majority has named, which
+ * is 0 before the first failover. If it changes, the connection is to be closed, and made anew. Below 2^63. */
+void redlock_set_epoch(struct redlock_promotions *p, unsigned k, uint64_t epoch);
 
 /* Knowledge about the memory of a durable node. */
 enum redlock_memory {
@@ -754,6 +773,7 @@ enum redlock_command {
     REDLOCK_COMMAND_EVAL,       /* EVAL of nothing. A node that runs no scripts could release nothing, so it has no vote. */
     REDLOCK_COMMAND_LOAD_RELEASE, REDLOCK_COMMAND_LOAD_EXTEND, REDLOCK_COMMAND_SUBSCRIBE,
     REDLOCK_COMMAND_CANARY,     /* GET REDLOCK_CANARY to a durable node. GRANTED: it is there. REFUSED: it is not. */
+    REDLOCK_COMMAND_PROMOTION,  /* EVAL of a script that tells the age of a watched node's master. GRANTED, whatever it answers. */
     REDLOCK_COMMAND_READY,      /* No command, but the end of the handshake. No event has it. */
     REDLOCK_COMMAND_ACQUIRE,
     REDLOCK_COMMAND_RESTORE,    /* The holder sets the key again on a node that has lost it. */
@@ -1206,6 +1226,17 @@ struct redlock_durable {
     struct redlock_durable *self;
     struct redlock *r;
     struct redlock_canary canaries[REDLOCK_NODES_MAX];
+};
+
+struct redlock_promotions {
+    uintptr_t scripts[REDLOCK_DURABLE_WORDS];   /* The first field, by which the handshake finds the rest. */
+    struct redlock_promotions *self;
+    struct redlock *r;
+    const struct redlock_scripts *before;       /* The scripts without it. */
+    struct redlock_reign {
+        uint64_t epoch;                         /* Of the master that a majority has named; 0: no failover yet. */
+        uint64_t met_epoch;                     /* That in which it was met. */
+    } reigns[REDLOCK_NODES_MAX];
 };
 
 /* A ring of events. */

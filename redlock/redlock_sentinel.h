@@ -13,8 +13,11 @@
  * The rule is S31. A majority of these sentinels has to name the master, asked anew with each batch of commands, before an answer
  * of the master counts. Two majorities have a sentinel in common, and a sentinel never goes back to an earlier master without
  * another failover. So once a majority has named a new master, no answer of an old one counts that was asked for later, although
- * it may live on behind a partition. The new master has no vote for the guard, since it was a replica (S30), and by then all
- * locks of the old one have ended. Nothing is asked of the servers' configuration.
+ * it may live on behind a partition. A master that reigns since a failover has no vote for the guard, and by then all locks of the
+ * one before have ended. Nothing is asked of the servers' configuration.
+ *
+ * Each client leaves the time of its first contact on a new master, unless it is there, and counts the guard from that time. So
+ * commands that run shortly wait for the guard once, not each time (redlock_use_promotions).
  *
  * It costs one more message to each sentinel for each batch, at the same time as the batch itself. Without a majority of the
  * sentinels nobody acquires or extends.
@@ -39,6 +42,13 @@ enum {
     REDLOCK_SENTINEL_PORT = 26379
 };
 
+/* The answer that is being read. Private. */
+struct redlock_sentinel_answer {
+    uint16_t lines_left;                /* 0: none is. */
+    uint8_t field;                      /* Whose value comes next. */
+    char host[256], port[8], epoch[24];
+};
+
 /* One sentinel. Private. */
 struct redlock_sentinel {
     struct redlock_target target;
@@ -49,7 +59,9 @@ struct redlock_sentinel {
     uint16_t send_start, send_end, receive_end;
     uint64_t asked_turn, answered_turn; /* See redlock_watched.turn. 0: none. */
     uint64_t alarm_at;
+    uint64_t epoch;
     char master[REDLOCK_ADDRESS_MAX];   /* Its last answer; empty: it knows no master of that name. */
+    struct redlock_sentinel_answer answer;
     char error[80];
     char send[1200], receive[512];
 };
@@ -59,6 +71,7 @@ struct redlock_watched {
     uint8_t first, count;               /* Its sentinels. 0: it is a server like any other. */
     uint64_t turn;                      /* The number of the last question that somebody wants to be asked. */
     uint32_t number;                    /* Of its masters, so far. */
+    uint64_t epoch;                     /* Of the failover that made it one; 0: none did. */
     char name[REDLOCK_MASTER_NAME_MAX + 1];
     char master[REDLOCK_ADDRESS_MAX];
 };
@@ -72,6 +85,7 @@ struct redlock_gate {
 
 struct redlock_sentinels {
     const struct redlock_sentinel_calls *calls;
+    struct redlock_promotions promotions;
     unsigned count;
     struct redlock_sentinel list[REDLOCK_SENTINELS_MAX];
     struct redlock_watched watched[REDLOCK_NODES_MAX];

@@ -401,6 +401,17 @@
     "return o"
 #define WIRE_WAIT_SHA1 "da7bd7275310b6dba1353613791f7e0770de8f7c"
 
+/* redlock/kinds/promotion.lua, with clock_ms.lua */
+#define WIRE_PROMOTION_SCRIPT \
+    "local c,e=redis.call,ARGV[1]" \
+    "local l=c('time')" \
+    "local n=l[1]*1000+math.floor(l[2]/1000)" \
+    "local h=c('info','replication'):match('master_replid:(%x+)')" \
+    "local i,t,s=(c('get',KEYS[1])or''):match('^(%x+) (%d+) (%d+)$')" \
+    "if i==h and t==e then return math.max(n-s,0)end " \
+    "if not i or t+0<=e+0 then c('set',KEYS[1],h..' '..e..' '..n)end " \
+    "return 0"
+
 /* redlock/kinds/redisson_acquire.lua */
 #define WIRE_REDISSON_ACQUIRE_SCRIPT \
     "local f,t=unpack(ARGV)" \

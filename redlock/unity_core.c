@@ -17,6 +17,7 @@
 #include "names.c"
 #include "question.c"
 #include "canary.c"
+#include "promotion.c"
 #include "node.c"
 #include "lock_state.c"
 #include "ticket.c"

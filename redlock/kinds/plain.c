@@ -46,7 +46,7 @@ static const struct wire_row *loaded_by(enum redlock_command command, const stru
     return scripts->rows[command == REDLOCK_COMMAND_LOAD_RELEASE ? KIND_RELEASE : KIND_EXTEND];
 }
 
-static void put_load(struct resp_writer *w, enum redlock_command command, const struct redlock_scripts *scripts)
+void plain_put_load(struct resp_writer *w, enum redlock_command command, const struct redlock_scripts *scripts)
 {
     resp_command(w, 3);
     resp_text(w, "SCRIPT");
@@ -57,7 +57,7 @@ static void put_load(struct resp_writer *w, enum redlock_command command, const 
 static bool is_load_left_out(enum redlock_command command, const struct redlock_login *login, bool is_subscription)
 {
     (void)login;
-    return is_subscription || command == REDLOCK_COMMAND_CANARY;
+    return is_subscription || command >= REDLOCK_COMMAND_CANARY;
 }
 
 /* A proxy before a cluster may run scripts, but none without keys: "ERR for redis cluster, eval/evalsha number of keys can't be
@@ -68,8 +68,8 @@ static bool is_about_keys(const struct redlock_asked *asked, const struct wire_r
 }
 
 /* A script that was not loaded is sent when it is needed. */
-static enum redlock_answer read_load(struct redlock_node *node, const struct redlock_asked *asked,
-                                  const struct redlock_scripts *scripts, const struct wire_reply *reply)
+enum redlock_answer plain_read_load(struct redlock_node *node, const struct redlock_asked *asked,
+                                    const struct redlock_scripts *scripts, const struct wire_reply *reply)
 {
     enum redlock_command command = (enum redlock_command)asked->command;
     enum redlock_answer meaning = wire_read_any(asked, reply);
@@ -83,12 +83,7 @@ static enum redlock_answer read_load(struct redlock_node *node, const struct red
     return meaning;
 }
 
-static const struct wire_loading loading_feature = { is_load_left_out, put_load, read_load };
-
-const struct wire_loading *plain_loading(void)
-{
-    return &loading_feature;
-}
+static const struct wire_loading loading_feature = { is_load_left_out, plain_put_load, plain_read_load };
 
 static void put_subscribe(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE])
 {

@@ -10,8 +10,10 @@ REDLOCK_PRIVATE const struct redlock_scripts *plain_scripts_for_one(void);
 REDLOCK_PRIVATE const struct redlock_scripts *plain_scripts_for_one_loaded(void);
 REDLOCK_PRIVATE const struct redlock_scripts *plain_scripts_for_all(void);
 
-/* The part that loads them, for a handshake that has more to send. */
-REDLOCK_PRIVATE const struct wire_loading *plain_loading(void);
+/* The commands that load them, and their answers, for a handshake that has more to send. */
+REDLOCK_PRIVATE void plain_put_load(struct resp_writer *w, enum redlock_command command, const struct redlock_scripts *scripts);
+REDLOCK_PRIVATE enum redlock_answer plain_read_load(struct redlock_node *node, const struct redlock_asked *asked,
+                                                    const struct redlock_scripts *scripts, const struct wire_reply *reply);
 
 /* A plain lock of several resources, or with a ticket, which a script acquires and sets again. */
 REDLOCK_PRIVATE const struct redlock_kind *plain_scripted(void);

@@ -774,7 +774,7 @@ static void auth_request(struct request *request)
 static void select_request(struct request *request)
 {
     static const uint32_t databases[] = { 0, 0, 0, 0, 1, 15, 15, 16, 2147483647 };
-    const struct redlock_login with = { .database = databases[dice(sizeof databases / sizeof databases[0])] & INT32_MAX };
+    const struct redlock_login with = { .database = databases[dice(sizeof databases / sizeof databases[0])] & 0xffff };
     handshake_request(request, REDLOCK_COMMAND_SELECT, "SELECT", &with);
 }
 

@@ -62,7 +62,7 @@ names_are_those_of_the_headers() {
 #include "tools/redlock/command_scripts.h"
 int main(void)
 {
-    return !(strstr(SCAN_STEP_SCRIPT, "'" REDLOCK_CANARY "'") && strstr(REMOVAL_SCRIPT, "'" REDLOCK_TICKET_SUFFIX "'") &&
+    return !(strstr(SCAN_STEP_SCRIPT, "'" REDLOCK_CANARY "'") && strstr(SCAN_STEP_SCRIPT, "'" REDLOCK_PROMOTION_KEY "'") && strstr(REMOVAL_SCRIPT, "'" REDLOCK_TICKET_SUFFIX "'") &&
              strstr(WIRE_ACQUIRE_SCRIPT, "'" REDLOCK_TICKET_SUFFIX "'") && strstr(WIRE_MARK_SCRIPT, "'" REDLOCK_DONE_SUFFIX "'") &&
              strstr(PROCLAIM_SCRIPT, "'" REDLOCK_LEADER_SUFFIX "'") && strstr(RESIGN_SCRIPT, "'" REDLOCK_LEADER_SUFFIX "'"));
 }

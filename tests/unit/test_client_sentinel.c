@@ -11,9 +11,12 @@ static struct redlock_client other;
 static struct redlock_lock other_door;
 static struct redlock_mistake mistake;
 
-static void name_master(unsigned first, unsigned last, const char *master)
+static void name_master(unsigned first, unsigned last, const char *master, unsigned epoch)
 {
-    for (unsigned k = first; k <= last; k++) net.hosts[k].node.master = master;
+    for (unsigned k = first; k <= last; k++) {
+        net.hosts[k].node.master = master;
+        net.hosts[k].node.epoch = epoch;
+    }
 }
 
 /* All servers have been up for long, and the sentinels name the old master. */
@@ -28,7 +31,7 @@ static void begin(void)
         net.hosts[k].node.role = MODEL_SENTINEL;
         net.hosts[k].node.mode = "sentinel";
     }
-    name_master(0, 2, "n3");
+    name_master(0, 2, "n3", 0);
     redlock_lock_init(&door);
     redlock_lock_init(&other_door);
 }
@@ -53,6 +56,11 @@ static bool has_key(unsigned k)
     return model_find(&net.hosts[k].node, 0, "door", 4, net.now_us) != NULL;
 }
 
+static bool has_time(unsigned k)
+{
+    return model_find(&net.hosts[k].node, 0, REDLOCK_PROMOTION_KEY, strlen(REDLOCK_PROMOTION_KEY), net.now_us) != NULL;
+}
+
 static const char *words(void)
 {
     static char text[REDLOCK_ERROR_MAX + 100];
@@ -69,7 +77,7 @@ static bool says(const char *part)
 static void fail_over(unsigned last)
 {
     model_node_promote(&net.hosts[NEW].node, 1729);
-    name_master(0, last, "n4");
+    name_master(0, last, "n4", 1);
 }
 
 /* ---- Which master ---- */
@@ -90,14 +98,14 @@ TEST(a_lock_is_taken_at_the_master_that_the_sentinels_name)
 TEST(s31_a_majority_of_the_sentinels_is_enough_and_a_minority_is_not_believed)
 {
     WATCHED;
-    name_master(0, 0, "n4");
+    name_master(0, 0, "n4", 1);
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     CHECK(has_key(OLD) && !has_key(NEW));
     CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
     node_kill(0);
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     node_kill(1);
-    name_master(2, 2, "n4");
+    name_master(2, 2, "n4", 1);
     CHECK_INT(redlock_extend(&client, &door, 10000), REDLOCK_NO_QUORUM);
     CHECK(says("1 of 3 sentinels name a master; n0:26379: connection refused"));
     CLOSE(0);
@@ -106,13 +114,15 @@ TEST(s31_a_majority_of_the_sentinels_is_enough_and_a_minority_is_not_believed)
 TEST(s31_sentinels_that_do_not_agree_name_nobody)
 {
     WATCHED;
-    name_master(0, 0, "n4");
-    name_master(1, 1, NULL);
+    name_master(0, 0, "n4", 1);
+    name_master(1, 1, NULL, 0);
     CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);
     CHECK(says("2 of 3 sentinels name a master; n1:26379: it knows no master of that name"));
-    name_master(1, 1, "n2");
+    name_master(1, 1, "n2", 1);
     CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);
     CHECK(says("3 of 3 sentinels name masters, but no quorum the same"));
+    name_master(1, 1, "n3", 2);
+    CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);     /* The same server, but not since the same failover. */
     CHECK(!has_key(OLD) && !has_key(NEW));
     CLOSE(0);
 }
@@ -148,6 +158,150 @@ TEST(s31_the_new_master_grants_when_all_locks_of_the_old_one_have_ended)
     CHECK(net.now_us > until);
     CHECK(has_key(NEW));
     redlock_close(&other, 0);
+    CLOSE(0);
+}
+
+/* ---- The age of a master ---- */
+
+static void reopen(void)
+{
+    redlock_close(&client, 0);
+    redlock_lock_init(&door);
+    CHECK_INT(open_at(ADDRESS), REDLOCK_OK);
+}
+
+TEST(s31_a_client_that_comes_later_counts_the_guard_from_the_time_that_the_first_has_left)
+{
+    WATCHED;
+    fail_over(2);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_NO_QUORUM);
+    CHECK(has_time(NEW) && says("no vote for another 20 s"));
+    net_pass(GUARD * MS - 1000 * MS);
+    reopen();
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
+    CHECK(says("no vote for another 1 s"));
+    net_pass(1000 * MS);
+    reopen();
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CLOSE(0);
+}
+
+TEST(s31_after_another_promotion_the_time_counts_no_longer)
+{
+    WATCHED;
+    fail_over(2);
+    (void)redlock_connect(&client, 1000);
+    net_pass(GUARD * MS);
+    model_node_promote(&net.hosts[NEW].node, 2001);
+    reopen();
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
+    CHECK(says("no vote for another 20 s"));
+    net_pass(GUARD * MS - 1000 * MS);
+    reopen();
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
+    CLOSE(0);
+}
+
+/* It was cut off, and is named again before it was made a replica: no new history, the same run_id, up for long. */
+static void go_back(void)
+{
+    name_master(0, 2, "n3", 2);
+}
+
+TEST(s31_an_old_master_that_is_named_again_has_no_vote_for_the_guard)
+{
+    WATCHED;
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    fail_over(2);
+    net_pass(GUARD * MS / 2);
+    go_back();
+    CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);
+    CHECK(says("no vote for another "));
+    net_pass(GUARD * MS);
+    CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);
+    CLOSE(0);
+}
+
+TEST(s31_nor_has_it_for_a_client_that_knows_nothing_of_before)
+{
+    WATCHED;
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    CHECK(has_time(OLD));
+    net_pass(10 * GUARD * (uint64_t)MS);
+    go_back();
+    reopen();
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
+    CHECK(says("no vote for another 20 s"));
+    CLOSE(0);
+}
+
+/* The connection breaks when no failover was: the client knows the server for long. */
+TEST(s31_a_connection_that_breaks_within_a_reign_costs_no_guard)
+{
+    WATCHED;
+    fail_over(2);
+    (void)redlock_connect(&client, 1000);
+    net_pass(GUARD * MS);
+    CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    model_flush(&net.hosts[NEW].node);      /* The time that was left is gone, too. */
+    node_cut(NEW);
+    net_pass(200 * MS);
+    CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);
+    CLOSE(0);
+}
+
+TEST(s31_a_clock_that_was_set_back_costs_the_guard)
+{
+    WATCHED;
+    fail_over(2);
+    (void)redlock_connect(&client, 1000);
+    net_pass(GUARD * MS);
+    net.hosts[NEW].node.wall_offset_us -= 2 * (int64_t)GUARD * MS;
+    reopen();
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
+    CHECK(says("no vote for another 20 s"));
+    CLOSE(0);
+}
+
+/* A client that knows the server for long, but not its new history. */
+TEST(s31_a_client_that_knew_the_master_before_believes_no_more_than_the_time_that_was_left)
+{
+    WATCHED;
+    fail_over(2);
+    (void)redlock_connect(&client, 1000);
+    net_pass(100 * GUARD * (uint64_t)MS);
+    CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    model_node_promote(&net.hosts[NEW].node, 2001);
+    node_cut(NEW);
+    CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);
+    CHECK(says("no vote for another "));
+    CLOSE(0);
+}
+
+TEST(a_master_that_refuses_the_script_has_its_guard_each_time)
+{
+    WATCHED;
+    fail_over(2);
+    model_node_plan(&net.hosts[NEW].node, (struct model_answer){ .command = "EVAL", .bytes = "-NOPERM no key\r\n", .size = 16,
+                                                                 .times = UINT32_MAX });
+    (void)redlock_connect(&client, 1000);
+    CHECK(!has_time(NEW));
+    CLOSE(0);
+}
+
+TEST(nothing_is_left_on_a_master_that_was_no_replica_for_others_to_believe)
+{
+    WATCHED;
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    net.hosts[OLD].node.started_us = net.now_us;    /* It is another process at the same address. */
+    model_node_restart(&net.hosts[OLD].node, 77, true, net.now_us);
+    node_cut(OLD);
+    reopen();
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
+    CHECK(says("restarted "));
     CLOSE(0);
 }
 
@@ -212,6 +366,8 @@ static void check_words_of(const char *answer, const char *expected)
     CLOSE(0);
 }
 
+#define NO_ADDRESS "n0:26379: its answer has no address, or no epoch"
+
 TEST(a_sentinel_that_answers_nonsense_says_so)
 {
     static char long_answer[1000];
@@ -219,9 +375,14 @@ TEST(a_sentinel_that_answers_nonsense_says_so)
     long_answer[0] = '+';
     check_words_of("-NOAUTH Authentication required.\r\n", "n0:26379: NOAUTH Authentication required.");
     check_words_of("-ERR unknown command 'SENTINEL'\r\n", "n0:26379: ERR unknown command 'SENTINEL'");
-    check_words_of("*2\r\n$2\r\nn3\r\n$5\r\n66666\r\n", "n0:26379: its answer is no address");
-    check_words_of("*2\r\n$0\r\n\r\n$4\r\n6379\r\n", "n0:26379: its answer is no address");
-    check_words_of("*-1\r\n*-1\r\n", "n0:26379: ");
+    check_words_of("*6\r\n$2\r\nip\r\n$2\r\nn3\r\n$4\r\nport\r\n$5\r\n66666\r\n$12\r\nconfig-epoch\r\n$1\r\n0\r\n", NO_ADDRESS);
+    check_words_of("*4\r\n$2\r\nip\r\n$2\r\nn3\r\n$4\r\nport\r\n$4\r\n6379\r\n", NO_ADDRESS);
+    check_words_of("*6\r\n$2\r\nip\r\n$2\r\nn3\r\n$4\r\nport\r\n$4\r\n6379\r\n$12\r\nconfig-epoch\r\n$2\r\n-1\r\n", NO_ADDRESS);
+    check_words_of("*2\r\n$4\r\nname\r\n$8\r\nmymaster\r\n", "n0:26379: it knows no master of that name");
+    check_words_of("*-1\r\n", "n0:26379: its answer has no fields, or too many");
+    check_words_of("*400\r\n", "n0:26379: its answer has no fields, or too many");
+    check_words_of("-ERR No such master with that name\r\n+OK\r\n", "n0:26379: an answer that nobody asked for");
+    check_words_of("\r\n", "n0:26379: an empty answer");
     check_words_of(long_answer, "n0:26379: its answer is too long");
 }
 
@@ -279,6 +440,7 @@ TEST(a_master_behind_sentinels_is_one_of_several_nodes)
     CHECK_INT(redlock_node_count(&client), 2);
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     CHECK(has_key(OLD) && has_key(NEW));
+    CHECK(has_time(OLD) && !has_time(NEW));     /* No majority has sent anybody to a server that is named by its address. */
     CLOSE(0);
 }
 

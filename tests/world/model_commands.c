@@ -222,16 +222,19 @@ static void do_set(const struct scene *scene)
     }
 }
 
-/* sentinel.c of Redis 7.0: an array of the address, or a null one. */
+/* sentinel.c of Redis 7.0, of whose 40 fields here are some. */
 static void do_name_master(const struct scene *scene)
 {
     const char *master = scene->node->master;
-    char text[80];
+    char text[300], epoch[12];
     if (!master || !slice_is(scene->command->arguments[2], "mymaster")) {
-        model_answer(scene, "*-1\r\n");
+        model_answer(scene, "-ERR No such master with that name\r\n");
         return;
     }
-    snprintf(text, sizeof text, "*2\r\n$%u\r\n%s\r\n$4\r\n6379\r\n", (unsigned)strlen(master), master);
+    snprintf(epoch, sizeof epoch, "%u", scene->node->epoch);
+    snprintf(text, sizeof text, "*10\r\n$4\r\nname\r\n$8\r\nmymaster\r\n$2\r\nip\r\n$%u\r\n%s\r\n$4\r\nport\r\n$4\r\n6379\r\n"
+             "$5\r\nflags\r\n$6\r\nmaster\r\n$12\r\nconfig-epoch\r\n$%u\r\n%s\r\n",
+             (unsigned)strlen(master), master, (unsigned)strlen(epoch), epoch);
     model_answer(scene, text);
 }
 
@@ -315,7 +318,7 @@ static const struct handler {
     { "SCRIPT|LOAD",    3, EVEN_STALE,                                              model_do_load },
     { "SUBSCRIBE",     -2, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 model_do_subscribe },
     { "UNSUBSCRIBE",   -1, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 model_do_unsubscribe },
-    { "SENTINEL|GET-MASTER-ADDR-BY-NAME", 3, OF_SENTINEL,                           do_name_master },
+    { "SENTINEL|MASTER", 3, OF_SENTINEL,                                            do_name_master },
     { "SET",           -3, ON_KEYS,                                                 do_set },
     { "GET",            2, ON_KEYS,                                                 do_get },
     { "GETRANGE",       4, ON_KEYS,                                                 do_getrange },

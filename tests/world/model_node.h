@@ -126,6 +126,7 @@ struct model_node {
     uint64_t started_us;        /* A time of its own clock. */
     int64_t wall_offset_us;     /* Added to the clock, it gives TIME, the microseconds since 1970. */
     const char *master;         /* A sentinel's: the host of the master "mymaster", at port 6379. NULL: it knows none. */
+    unsigned epoch;             /* The number of the failover that made it one; 0: none did. */
     const char *uptime_text;    /* INFO's text instead of the truth; NULL: the truth. "": the line is missing. */
 
     /* Its present fault. */

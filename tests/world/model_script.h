@@ -130,6 +130,7 @@ void do_permit_wait(struct run *run);
 /* ---- model_script_marks.c ---- */
 
 void do_mark(struct run *run);
+void do_promotion(struct run *run);
 
 /* ---- model_script_shared.c ---- */
 

@@ -150,3 +150,41 @@ void do_mark(struct run *run)
     }
     slice_free(name);
 }
+
+/* ---- The age of a master ---- */
+
+static bool time_is_of_its_history(void)
+{
+    return script_says(WIRE_PROMOTION_SCRIPT, "if i==h and");
+}
+
+static bool time_is_of_its_epoch(void)
+{
+    return script_says(WIRE_PROMOTION_SCRIPT, "and t==e then");
+}
+
+/* WIRE_PROMOTION_SCRIPT. Each promotion begins a new history. */
+void do_promotion(struct run *run)
+{
+    const struct model_node *node = run->scene->node;
+    const int64_t now_ms = ((int64_t)run->scene->now_us + node->wall_offset_us) / 1000;
+    struct slice value = { NULL, 0 }, its_id, its_epoch;
+    int64_t since_ms = 0, epoch = 0, other = 0;
+    char mine[120], id[64];
+    snprintf(id, sizeof id, "%.30s%010llx", node->run_id, (unsigned long long)node->second_offset);
+    if (!slice_number(run->arguments[0], &epoch) || !call_get(run, run->keys[0], &value)) {
+        raise_error(run);
+        return;
+    }
+    snprintf(mine, sizeof mine, "%s %lld %lld", id, (long long)epoch, (long long)now_ms);
+    its_id = value.data ? slice_word(&value) : value;
+    its_epoch = value.data ? slice_word(&value) : value;
+    const bool is_same = its_id.data && slice_is(its_id, id), is_read = its_epoch.data && slice_number(its_epoch, &other);
+    const bool counts = (is_same || !time_is_of_its_history()) && is_read && (other == epoch || !time_is_of_its_epoch());
+    if (counts && slice_number(value, &since_ms))
+        model_answer_number(run->scene, now_ms > since_ms ? now_ms - since_ms : 0);
+    else if ((is_read && other > epoch) || call_set(run, run->keys[0], slice_of(mine), INT32_MAX))
+        model_answer_number(run->scene, 0);
+    else
+        raise_error(run);
+}

@@ -24,6 +24,7 @@ enum model_script model_script_of(struct slice text)
     };
     if (text.size <= MODEL_SHA_TEXT) return MODEL_SCRIPT_NONE;
     if (slice_is(text, WIRE_MARK_SCRIPT)) return MODEL_SCRIPT_MARK;
+    if (slice_is(text, WIRE_PROMOTION_SCRIPT)) return MODEL_SCRIPT_PROMOTION;
     const enum row row = row_by_name(REDLOCK_FORM_BY_TEXT, text.data, text.size);
     return row == ROW_COUNT ? MODEL_SCRIPT_NONE : (enum model_script)scripts[row];
 }
@@ -81,6 +82,7 @@ static const struct {
     [MODEL_SCRIPT_RELEASE] = { 1, 2, do_release },
     [MODEL_SCRIPT_RELEASE_ONE] = { 1, 1, do_release_one },
     [MODEL_SCRIPT_MARK] = { 4, 4, do_mark },
+    [MODEL_SCRIPT_PROMOTION] = { 1, 1, do_promotion },
     [MODEL_SCRIPT_PERMIT_ACQUIRE] = { 8, 8, do_permit_acquire },
     [MODEL_SCRIPT_PERMIT_RESTORE] = { 7, 7, do_permit_restore },
     [MODEL_SCRIPT_PERMIT_EXTEND] = { 4, 4, do_permit_extend },

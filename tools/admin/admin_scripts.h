@@ -100,7 +100,7 @@
     "local k,f=pcall(i,a,d)" \
     "if not k then h=h+1 end " \
     "m=k and f end " \
-    "if a=='redlock:canary#done#done'then " \
+    "if a=='redlock:canary#done#done'or a=='redlock:promoted#done#done'then " \
     "e=e+1 " \
     "m=false end " \
     "if m and#a>1024 then " \

@@ -4,7 +4,7 @@
 -- "cursor names hidden beside tickets orphans long size:name size:name..."; or "more": there are too many names, and the cursor is
 -- not moved
 --
--- Keys beside locks are only counted, but for those that should not be: without a TTL (which a durable node's canary never has), or
+-- Keys beside locks are only counted, but for those that should not be: without a TTL (which the library's own keys never have), or
 -- readers whose lock is not marked as shared; and for queues.
 --@macro SCAN_STEP_SCRIPT
 local call, names, bytes, hidden, beside, tickets, orphans, long = redis.call, {}, 0, 0, 0, 0, 0, 0
@@ -27,7 +27,7 @@ for _, name in ipairs(step[2]) do
         if not is_known then hidden = hidden + 1 end
         is_named = is_known and is_of_interest
     end
-    if name == 'redlock:canary#done#done' then
+    if name == 'redlock:canary#done#done' or name == 'redlock:promoted#done#done' then
         beside = beside + 1
         is_named = false
     end
