@@ -1228,15 +1228,18 @@ struct redlock_durable {
     struct redlock_canary canaries[REDLOCK_NODES_MAX];
 };
 
+/* The reign of a watched node's master. */
+struct redlock_reign {
+    uint64_t epoch;                             /* Of the master that a majority has named; 0: no failover yet. */
+    uint64_t met_epoch;                         /* That in which it was met. */
+};
+
 struct redlock_promotions {
     uintptr_t scripts[REDLOCK_DURABLE_WORDS];   /* The first field, by which the handshake finds the rest. */
     struct redlock_promotions *self;
     struct redlock *r;
     const struct redlock_scripts *before;       /* The scripts without it. */
-    struct redlock_reign {
-        uint64_t epoch;                         /* Of the master that a majority has named; 0: no failover yet. */
-        uint64_t met_epoch;                     /* That in which it was met. */
-    } reigns[REDLOCK_NODES_MAX];
+    struct redlock_reign reigns[REDLOCK_NODES_MAX];
 };
 
 /* A ring of events. */

@@ -112,7 +112,7 @@ static void log_keys(struct model_call *call, const struct command *command)
 static void log_script(struct model_call *call, const struct model_node *node, const struct command *command)
 {
     static const char *const names[] = { NULL, "ACQUIRE", "RESTORE", "EXTEND", "EXTEND", "RELEASE", "RELEASE",
-                                         "MARK", "ACQUIRE", "RESTORE", "EXTEND", "RELEASE", "WAIT",
+                                         "MARK", "PROMOTION", "ACQUIRE", "RESTORE", "EXTEND", "RELEASE", "WAIT",
                                          "ACQUIRE", "EXTEND", "RELEASE", "WAIT",
                                          "ACQUIRE", "RESTORE", "EXTEND", "RELEASE",
                                          "ACQUIRE", "EXTEND", "RELEASE" };
