@@ -83,7 +83,7 @@ ends_what_hangs() {
 }
 check 'a program that stops a child of its own is ended at the limit, and the next one is run' ends_what_hangs
 check 'it could clean up' test -s "$made/trap"
-check 'what it had stopped is gone' is_gone stopped
+check 'what it had stopped is gone' within 5 is_gone stopped
 check 'so is what left its session and ignores SIGTERM' is_gone daemon
 
 leaves_something() {

@@ -285,10 +285,62 @@ TEST(a_master_that_refuses_the_script_has_its_guard_each_time)
 {
     WATCHED;
     fail_over(2);
-    model_node_plan(&net.hosts[NEW].node, (struct model_answer){ .command = "EVAL", .bytes = "-NOPERM no key\r\n", .size = 16,
-                                                                 .times = UINT32_MAX });
+    net.hosts[NEW].node.noperm = "GET";
     (void)redlock_connect(&client, 1000);
-    CHECK(!has_time(NEW));
+    CHECK(!has_time(NEW) && says("no vote for another 20 s"));
+    net_pass(GUARD * MS);
+    CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);
+    CLOSE(0);
+}
+
+/* The answer to the script, behind that to EVAL of nothing. */
+static void plan_answer(const char *answer)
+{
+    model_node_plan(&net.hosts[NEW].node, (struct model_answer){ .command = "EVAL", .bytes = "$-1\r\n", .size = 5, .times = 1 });
+    model_node_plan(&net.hosts[NEW].node, (struct model_answer){ .command = "EVAL", .bytes = answer, .size = strlen(answer), .times = 1 });
+}
+
+TEST(an_answer_to_the_script_that_is_none_ends_the_connection)
+{
+    WATCHED;
+    fail_over(2);
+    plan_answer("-NOAUTH Authentication required.\r\n");
+    (void)redlock_connect(&client, 1000);
+    CHECK(!has_time(NEW) && says("NOAUTH"));
+    CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);
+    CHECK(has_time(NEW));       /* By the next connection. */
+    reopen();
+    plan_answer("+OK\r\n");
+    (void)redlock_connect(&client, 100);
+    CHECK(says("an answer of the wrong type in the handshake"));
+    CLOSE(0);
+}
+
+TEST(a_master_that_tells_nothing_of_itself_and_is_trusted_votes)
+{
+    WATCHED;
+    redlock_close(&client, 0);
+    options.engine.trust_unknown = true;
+    net.hosts[NEW].node.noperm = "INFO";
+    CHECK_INT(open_at(ADDRESS), REDLOCK_OK);
+    fail_over(2);
+    CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);
+    CLOSE(0);
+}
+
+/* With subscriptions, which ask for no age. */
+TEST(durable_nodes_and_masters_behind_sentinels_are_in_one_list)
+{
+    WATCHED;
+    redlock_close(&client, 0);
+    options.engine.wake_ups = true;
+    net.has_trace = false;
+    options.trace = NULL;
+    CHECK_INT(open_at("redis://n4?durable=1 sentinel://n0,n1,n2/mymaster"), REDLOCK_OK);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    redlock_lock_init(&other_door);
+    CHECK(redlock_acquire(&client, &other_door, "door", 10000, 300) != REDLOCK_OK);
+    CHECK(has_time(OLD) && !has_time(NEW));
     CLOSE(0);
 }
 
