@@ -297,7 +297,8 @@ TEST(a_master_that_refuses_the_script_has_its_guard_each_time)
 static void plan_answer(const char *answer)
 {
     model_node_plan(&net.hosts[NEW].node, (struct model_answer){ .command = "EVAL", .bytes = "$-1\r\n", .size = 5, .times = 1 });
-    model_node_plan(&net.hosts[NEW].node, (struct model_answer){ .command = "EVAL", .bytes = answer, .size = strlen(answer), .times = 1 });
+    model_node_plan(&net.hosts[NEW].node,
+                    (struct model_answer){ .command = "EVAL", .bytes = answer, .size = strlen(answer), .times = 1 });
 }
 
 TEST(an_answer_to_the_script_that_is_none_ends_the_connection)
