@@ -264,7 +264,7 @@ TEST(a_plain_engine_owes_a_release_that_failed_or_was_not_answered)
 {
     CLUSTER_PLAIN(3, 1, (void)0);
     ACQUIRE(0, "door", DOOR_TTL);
-    ANSWERS_ONCE(0, "RELEASE", "-OOM command not allowed\r\n");
+    ANSWERS_ONCE(0, "EVAL", "-OOM command not allowed\r\n");
     STALL(1);
     START_RELEASE(0);
     RUN_MS(1);

@@ -1547,10 +1547,10 @@ TEST(s5_a_node_that_does_not_know_EVALSHA_gets_the_text_of_each_script)
     for (unsigned i = 0; i < 2; i++) {
         CLUSTER(1);
         ACQUIRE(0, "door", DOOR_TTL);
-        ANSWERS_ONCE(0, "EXTEND", errors[i]);
+        ANSWERS_ONCE(0, "EVALSHA", errors[i]);
         EXTEND(0, DOOR_TTL);
         EXPECT_STATUS(0, REDLOCK_OK);
-        ANSWERS_ONCE(0, "WAKE", errors[i]);
+        ANSWERS_ONCE(0, "EVALSHA", errors[i]);
         RELEASE(0);
         EXPECT_STATUS(0, REDLOCK_OK);
         CHECK(cluster_key(cluster, 0, "door") == NULL);

@@ -87,6 +87,7 @@ struct model_answer {
     unsigned times;             /* Uses left; UINT32_MAX: always. */
     bool executes;              /* Does it nevertheless, and answers this. */
     bool closes;                /* Closes the connection after it. */
+    bool used;                  /* At least once. */
 };
 
 /* The numbers of the sessions with a client in which a token arrived; 0: none. An engine has one connection to
@@ -184,6 +185,9 @@ void model_node_promote(struct model_node *node, uint64_t offset);
 /* Plans an answer. The bytes must stay. */
 void model_node_plan(struct model_node *node, struct model_answer answer);
 void model_node_forget_plans(struct model_node *node);
+
+/* The command of a plan that nothing has asked for, or not as often as planned; NULL: none. */
+const char *model_node_idle_plan(const struct model_node *node);
 
 void model_session_begin(struct model_node *node, struct model_session *session);
 void model_session_end(struct model_session *session);

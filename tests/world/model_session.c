@@ -95,6 +95,7 @@ static void answer_as_planned(const struct scene *scene, struct model_answer *pl
     scene->session->out.size = before;
     model_bytes_add(&scene->session->out, plan->bytes, plan->size);
     scene->session->closing = scene->session->closing || plan->closes;
+    plan->used = true;
     if (plan->times != UINT32_MAX) plan->times--;
 }
 
@@ -181,6 +182,15 @@ void model_node_plan(struct model_node *node, struct model_answer answer)
 void model_node_forget_plans(struct model_node *node)
 {
     memset(node->answers, 0, sizeof node->answers);
+}
+
+const char *model_node_idle_plan(const struct model_node *node)
+{
+    for (unsigned i = 0; i < MODEL_ANSWERS_MAX; i++) {
+        const struct model_answer *plan = &node->answers[i];
+        if (plan->command && (!plan->used || (plan->times > 0 && plan->times != UINT32_MAX))) return plan->command;
+    }
+    return NULL;
 }
 
 /* ---- What becomes of a token ---- */

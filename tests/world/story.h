@@ -23,8 +23,13 @@ enum {
     STORY_SETTLE_MS = 20    /* Enough for connecting and the handshake. */
 };
 
+/* A plan that nothing has asked for shows a test that does not test what it says. */
 static inline void story_end(struct cluster **cluster)
 {
+    for (unsigned k = 0; k < (*cluster)->node_count; k++) {
+        const char *idle = model_node_idle_plan(&(*cluster)->hosts[k].node);
+        if (idle) tap_complain(__FILE__, __LINE__, "nothing asked node %u for its planned answer to %s", k, idle);
+    }
     cluster_free(*cluster);
 }
 
