@@ -490,7 +490,8 @@ struct redlock_request {
     uint32_t ttl_ms;            /* 1..REDLOCK_TTL_MS_MAX, not over the guard. */
     uint32_t wait_ms;           /* 0: one attempt. An attempt begun within this time may end after it, by a node timeout at most.
                                  * REDLOCK_FOREVER: no limit. With a ticket one attempt may fail, TAKEN, because the last holder's
-                                 * wall clock is ahead. With a time to wait a second one follows at once. */
+                                 * wall clock is ahead. With a time to wait a second one follows at once. If the only node's
+                                 * connection breaks, its command may still be executed, and a second goes by before the next. */
     uint32_t min_validity_ms;   /* A lock with less left when it is won counts as lost. 0: any validity is enough. */
     uint32_t extension_limit;   /* S13: how often the lock may be extended; 0: no limit. Without a limit a holder that never stops
                                  * keeps all others out for ever. */
