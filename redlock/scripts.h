@@ -5,6 +5,7 @@
 
 /* redlock/kinds/fair_acquire.lua, with tell.lua, clock_ms.lua */
 #define WIRE_FAIR_ACQUIRE_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local function t(q)" \
     "for _,m in ipairs(redis.pcall('zrange',q,0,15))do " \
     "local h=redis.pcall('publish','redlock:'..m:sub(42,57),m:sub(59))" \
@@ -49,7 +50,7 @@
     "if(not v or A)and(f==0 or f>tonumber(z))then " \
     "if f>0 then c('set',k..'#ticket',i,'px',l)end " \
     "local B=c('pttl',k)" \
-    "c('set',g,r,'px',math.max(B,m))" \
+    "c('set',g,r,'px',math.max(B,m+0))" \
     "if B~=-1 and B<m+0 then c('set',k,o,'px',m)end " \
     "return{ok='OK'}end " \
     "elseif A then " \
@@ -62,23 +63,25 @@
     "elseif h and h~=b then " \
     "j=math.max((c('zscore',e,h)or w)-w,0)end " \
     "return z..' '..j..' '..(c('zrevrange',q,0,0,'withscores')[2]or 0)..' '..x"
-#define WIRE_FAIR_ACQUIRE_SHA1 "f337c1b6283fbaeb0fd603574a02ad4e4619ebdf"
+#define WIRE_FAIR_ACQUIRE_SHA1 "bccb222550617cf64f3ed85b86bf551d23de2add"
 
 /* redlock/kinds/fair_extend.lua */
 #define WIRE_FAIR_EXTEND_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local t,m=unpack(ARGV)" \
     "local c,k=redis.call,KEYS[1]" \
     "local g=k..'#grant'" \
     "if c('get',k)~=t then return 0 end " \
     "local l=c('pttl',k)" \
     "if c('pexpire',g,m)==0 then return 0 end " \
-    "c('set',g,'9007199254740991','px',math.max(l,m))" \
+    "c('set',g,'9007199254740991','px',math.max(l,m+0))" \
     "if l>=0 and l<m+0 then c('pexpire',k,m)end " \
     "return 1"
-#define WIRE_FAIR_EXTEND_SHA1 "0f123b488723253b863aeca6a522d42552f414c0"
+#define WIRE_FAIR_EXTEND_SHA1 "c1fce82501302c95a408b60e0723bb4f2bcf0bd1"
 
 /* redlock/kinds/fair_release.lua, with tell.lua, wake.lua */
 #define WIRE_FAIR_RELEASE_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local function t(q)" \
     "for _,m in ipairs(redis.pcall('zrange',q,0,15))do " \
     "local h=redis.pcall('publish','redlock:'..m:sub(42,57),m:sub(59))" \
@@ -130,10 +133,11 @@
     "n=t(q)" \
     "if not p('zrange',q,0,0)[1]then n=w(k,true)end end " \
     "return r>0 and n>0 and 2 or r"
-#define WIRE_FAIR_RELEASE_SHA1 "e7f4dfb608b3f1c3b5adcd3b7f6e049aa125a43f"
+#define WIRE_FAIR_RELEASE_SHA1 "99fa0cca01192b32f1abe75fd9db2fb450948500"
 
 /* redlock/kinds/fair_restore.lua, with restore_one.lua, ahead.lua */
 #define WIRE_FAIR_RESTORE_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local t,m,i,l,s=unpack(ARGV)" \
     "local c,k,e=redis.call,KEYS[1],i+0 " \
     "local v,o=c('get',k),k..'#ticket'" \
@@ -144,13 +148,14 @@
     "return{err='AHEAD of the clock of this node: '..a[1]}end " \
     "c('set',o,i,'px',l)end " \
     "local f=c('pttl',k)" \
-    "c('set',k..'#grant','9007199254740991','px',math.max(f,m))" \
+    "c('set',k..'#grant','9007199254740991','px',math.max(f,m+0))" \
     "if f~=-1 and f<m+0 then c('set',k,t,'px',m)end " \
     "return{ok='OK'}"
-#define WIRE_FAIR_RESTORE_SHA1 "c63c15a01ce99752ef0cdce0eb060b98e1c4cac6"
+#define WIRE_FAIR_RESTORE_SHA1 "b0b58e1395c81155857af9f265d3f1aff9719fe5"
 
 /* redlock/kinds/period_mark.lua */
 #define WIRE_MARK_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local t,m,l,s=unpack(ARGV)" \
     "local c,n,f=redis.call,KEYS[1]..'#done','^(%d+) (%x+) (%d+)'" \
     "local p,a,w=m:match(f)" \
@@ -164,11 +169,12 @@
     "local e=w-o[1]*1e3-o[2]/1e3 " \
     "if e>s+0 then return{err='AHEAD of the clock of this node: '..o[1]}end " \
     "if-e>s+0 then return{err='BEHIND the clock of this node: '..o[1]}end " \
-    "if l~='0'then c('set',n,m,'px',math.max(l,c('pttl',n)))end " \
+    "if l~='0'then c('set',n,m,'px',math.max(l+0,c('pttl',n)))end " \
     "return 1"
 
 /* redlock/kinds/permit_acquire.lua, with ahead.lua */
 #define WIRE_PERMIT_ACQUIRE_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local t,m,i,l,s,c,w,e=unpack(ARGV)" \
     "local a,k,r,f=redis.call,i+0,'0',-1 " \
     "local b,d={},tonumber(t:sub(1,8),16)" \
@@ -197,20 +203,22 @@
     "elseif j>=0 and f~=-2 and(f<0 or j<f)then " \
     "f=j end end " \
     "return r..' '..f"
-#define WIRE_PERMIT_ACQUIRE_SHA1 "0407082fcd76a264a2fb2886aff7117a5198ce8a"
+#define WIRE_PERMIT_ACQUIRE_SHA1 "46b35feca36514f3b699803a8190686ce7f09c53"
 
 /* redlock/kinds/permit_extend.lua, with lengthen.lua */
 #define WIRE_PERMIT_EXTEND_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local t,m,_,h=unpack(ARGV)" \
     "local c,k=redis.call,KEYS[1]..':'..h " \
     "if c('get',k)~=t then return 0 end " \
     "local l=c('pttl',k)" \
     "if l>=0 and l<m+0 then c('pexpire',k,m)end " \
     "return 1"
-#define WIRE_PERMIT_EXTEND_SHA1 "e3d9181a022aa3d5419a9b0673bf6b8f483c077d"
+#define WIRE_PERMIT_EXTEND_SHA1 "2554f72a7f3b2b7384747b1edccb5502e59d3b7d"
 
 /* redlock/kinds/permit_release.lua, with wake_first.lua */
 #define WIRE_PERMIT_RELEASE_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local t,e,c,h=unpack(ARGV)" \
     "local a,b,r,w,o=redis.pcall,KEYS[1]..':',0,0 " \
     "local i=b..'#waiters'" \
@@ -241,10 +249,11 @@
     "elseif type(v)=='table'then " \
     "o=v end end " \
     "return r>0 and r+w or o or 0"
-#define WIRE_PERMIT_RELEASE_SHA1 "79830b4650f27ced3e298d11b2cbc9c5e43dcccf"
+#define WIRE_PERMIT_RELEASE_SHA1 "027e0f36e7a0d9e021ab3c3200ca23d0210664cc"
 
 /* redlock/kinds/permit_restore.lua, with restore_one.lua, ahead.lua */
 #define WIRE_PERMIT_RESTORE_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local t,m,i,l,s,c,h=unpack(ARGV)" \
     "local a,b,k=redis.call,KEYS[1]..':',i+0 " \
     "local e=b..h " \
@@ -260,10 +269,11 @@
     "local f=a('pttl',e)" \
     "if f~=-1 and f<m+0 then a('set',e,t,'px',m)end " \
     "return{ok='OK'}"
-#define WIRE_PERMIT_RESTORE_SHA1 "036a45a7fac96f23b9efc53cf836b22f01c37b48"
+#define WIRE_PERMIT_RESTORE_SHA1 "3ffa26d2de8beafb2b5b63bf7281532efaa6de22"
 
 /* redlock/kinds/permit_wait.lua, with line_up.lua */
 #define WIRE_PERMIT_WAIT_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local e,a,l,c=unpack(ARGV)" \
     "local b,s,f=redis.call,KEYS[1]..':',-1 " \
     "for o=1,c do " \
@@ -276,10 +286,11 @@
     "b('zadd',w,a,e)" \
     "b('pexpire',w,l)" \
     "return f"
-#define WIRE_PERMIT_WAIT_SHA1 "fe6d6648d61e7d5b6538c98918ed3cba414d71bf"
+#define WIRE_PERMIT_WAIT_SHA1 "1d764831a8f7766e95df12ce711bad92fb74d364"
 
 /* redlock/kinds/plain_acquire.lua, with ahead.lua */
 #define WIRE_ACQUIRE_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local t,m,i,l,s=unpack(ARGV)" \
     "local c,k,a,e=redis.call,i+0,'0',-2 " \
     "for _,y in ipairs(KEYS)do " \
@@ -295,7 +306,7 @@
     "if k>0 then c('set',y..'#ticket',i,'px',l)end " \
     "c('set',y,t,'px',m)end " \
     "return{ok='OK'}"
-#define WIRE_ACQUIRE_SHA1 "2e6d104bc097a655b6b92618903f073d6e024a76"
+#define WIRE_ACQUIRE_SHA1 "544eb85079dd9aa8916e46179377d2ab2638cd96"
 
 /* redlock/kinds/plain_extend.lua, with lengthen.lua */
 #define WIRE_EXTEND_SCRIPT \
@@ -321,6 +332,7 @@
 
 /* redlock/kinds/plain_release.lua, with wake_first.lua */
 #define WIRE_RELEASE_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local t,e=unpack(ARGV)" \
     "local c,s,r,w,o=redis.pcall,'',1,0 " \
     "for _,k in ipairs(KEYS)do " \
@@ -351,7 +363,7 @@
     "elseif r>0 then " \
     "r=0 end end " \
     "return o or r>0 and r+w or r"
-#define WIRE_RELEASE_SHA1 "efc814865f105895494ebf66886795c9704f21aa"
+#define WIRE_RELEASE_SHA1 "c65283a6ae61728729ef74334cfb1d617e6b6d7a"
 
 /* redlock/kinds/plain_release_one.lua */
 #define WIRE_RELEASE_ONE_SCRIPT \
@@ -362,6 +374,7 @@
 
 /* redlock/kinds/plain_restore.lua, with ahead.lua */
 #define WIRE_RESTORE_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local t,m,i,l,s=unpack(ARGV)" \
     "local c,k,a=redis.call,i+0,{}" \
     "for _,e in ipairs(KEYS)do " \
@@ -378,10 +391,11 @@
     "local f=c('pttl',e)" \
     "if f~=-1 and f<m+0 then c('set',e,t,'px',m)end end " \
     "return{ok='OK'}"
-#define WIRE_RESTORE_SHA1 "8de459fb1bafc2ea65d576ef89cb13e2f7d0f1d9"
+#define WIRE_RESTORE_SHA1 "43b25e978904cb71ea9abfc039aa0b6a51b46dbe"
 
 /* redlock/kinds/plain_wait.lua, with line_up.lua */
 #define WIRE_WAIT_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local p,a,l,m=unpack(ARGV)" \
     "local c,b,o=redis.call,redis.pcall,-2 " \
     "for i,k in ipairs(KEYS)do " \
@@ -399,7 +413,7 @@
     "b('set',w,a..' '..n,'px',20000)end " \
     "o=o~=-1 and(e==-1 or e>o)and e or o end " \
     "return o"
-#define WIRE_WAIT_SHA1 "da7bd7275310b6dba1353613791f7e0770de8f7c"
+#define WIRE_WAIT_SHA1 "e8ffb0bc9ca61e4244737b9b42668d268d7a7d78"
 
 /* redlock/kinds/promotion.lua, with clock_ms.lua */
 #define WIRE_PROMOTION_SCRIPT \
@@ -436,6 +450,7 @@
 
 /* redlock/kinds/redisson_release.lua */
 #define WIRE_REDISSON_RELEASE_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local c,p,k,r=redis.call,redis.pcall,KEYS[1],1 " \
     "local i=c('type',k).ok " \
     "if i~='hash'or c('hdel',k,ARGV[1])==0 then return i=='none'and 0 or-1 end " \
@@ -451,10 +466,11 @@
     "if type(u)~='string'or tonumber(u)>m then " \
     "t(n..':'..w)break end end " \
     "return r"
-#define WIRE_REDISSON_RELEASE_SHA1 "bb6d4951677cc34b88de93ab4b243c4e9c93449b"
+#define WIRE_REDISSON_RELEASE_SHA1 "e4d18f567f5df9084dac7d555f4d72401c766ab2"
 
 /* redlock/kinds/shared_acquire.lua, with wake.lua, clock_ms.lua, admit.lua, ahead.lua */
 #define WIRE_SHARED_ACQUIRE_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local function w(k,i)" \
     "local c,a,t=redis.pcall,k..'#waiters',0 " \
     "if i then c('del',k..'#writer')end " \
@@ -514,10 +530,11 @@
     "w(y)else " \
     "c('set',y,t,'px',m)end end " \
     "return{ok='OK'}"
-#define WIRE_SHARED_ACQUIRE_SHA1 "359a9a3520e47bbb967e21c30af3609dec0bb668"
+#define WIRE_SHARED_ACQUIRE_SHA1 "1db1027ec117ba679011c251a1819a9b8a2d35f9"
 
 /* redlock/kinds/shared_extend.lua, with wake.lua, clock_ms.lua, admit.lua, ahead.lua */
 #define WIRE_SHARED_EXTEND_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local function w(k,i)" \
     "local c,a,t=redis.pcall,k..'#waiters',0 " \
     "if i then c('del',k..'#writer')end " \
@@ -583,10 +600,11 @@
     "elseif j>=0 and j<m+0 then " \
     "c('pexpire',y,m)end end " \
     "return 1"
-#define WIRE_SHARED_EXTEND_SHA1 "9a4eb75457ae0c0ad37c89f0f2d2cd18c2b67b4c"
+#define WIRE_SHARED_EXTEND_SHA1 "cf3e3b5156ef680f3fd1c605eef990ccfba55d40"
 
 /* redlock/kinds/shared_release.lua, with wake.lua */
 #define WIRE_SHARED_RELEASE_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local function w(k,i)" \
     "local c,a,t=redis.pcall,k..'#waiters',0 " \
     "if i then c('del',k..'#writer')end " \
@@ -642,6 +660,6 @@
     "r=0 end " \
     "if e and f then o=o+w(k,f)end end " \
     "return u or r>0 and o>0 and 2 or r"
-#define WIRE_SHARED_RELEASE_SHA1 "4ad8e1e9914d93fa5bfc48b95df41b0e80072d8b"
+#define WIRE_SHARED_RELEASE_SHA1 "ab87aaa7f82ee100727bfca959269117481c5c35"
 
 #endif

@@ -2,14 +2,22 @@
 # The Lua scripts of the nodes, for tests of them:  . tests/scripts.sh
 
 # print_scripts HEADER: a line "macro SHA-1 text" for each script in the header, as the compiler sees it; "-" for a SHA-1 that it has not.
+# Where the text has a line feed, a form feed stands.
 print_scripts() {
     printed=$(mktemp -d) || return 1
     {
-        printf '#include <stdio.h>\n#include "%s"\nint main(void)\n{\n' "$1"
+        printf '#include <stdio.h>\n#include "%s"\n' "$1"
+        echo 'static void show(const char *at)
+{
+    for (; *at; at++) putchar(*at == 10 ? 12 : *at);
+    putchar(10);
+}
+int main(void)
+{'
         sed -n 's/^#define \([A-Z_]*\)_SCRIPT .*/\1/p' "$1" | while read -r macro; do
             sha1='"-"'
             ! grep -q "^#define ${macro}_SHA1 " "$1" || sha1=${macro}_SHA1
-            echo "    puts(\"${macro}_SCRIPT \" $sha1 \" \" ${macro}_SCRIPT);"
+            echo "    show(\"${macro}_SCRIPT \" $sha1 \" \" ${macro}_SCRIPT);"
         done
         echo '    return 0;
 }'

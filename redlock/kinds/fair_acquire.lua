@@ -60,7 +60,7 @@ if not is_mine or round + 0 >= tonumber(call('get', grant) or 9007199254740991) 
         if (not value or is_mine) and (ticket == 0 or ticket > tonumber(counter)) then
             if ticket > 0 then call('set', key .. '#ticket', ticket_text, 'px', life_ms) end
             local pttl = call('pttl', key)
-            call('set', grant, round, 'px', math.max(pttl, ttl_ms))
+            call('set', grant, round, 'px', math.max(pttl, ttl_ms + 0))
             if pttl ~= -1 and pttl < ttl_ms + 0 then call('set', key, token, 'px', ttl_ms) end
             return { ok = 'OK' }
         end

@@ -13,6 +13,6 @@ local grant = key .. '#grant'
 if call('get', key) ~= token then return 0 end
 local left_ms = call('pttl', key)
 if call('pexpire', grant, ttl_ms) == 0 then return 0 end
-call('set', grant, '9007199254740991', 'px', math.max(left_ms, ttl_ms))
+call('set', grant, '9007199254740991', 'px', math.max(left_ms, ttl_ms + 0))
 if left_ms >= 0 and left_ms < ttl_ms + 0 then call('pexpire', key, ttl_ms) end
 return 1

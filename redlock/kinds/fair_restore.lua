@@ -11,6 +11,6 @@ local token, ttl_ms, ticket_text, life_ms, skew_ms = unpack(ARGV)
 local call, key, ticket = redis.call, KEYS[1], ticket_text + 0
 --@include restore_one.lua
 local left_ms = call('pttl', key)
-call('set', key .. '#grant', '9007199254740991', 'px', math.max(left_ms, ttl_ms))
+call('set', key .. '#grant', '9007199254740991', 'px', math.max(left_ms, ttl_ms + 0))
 if left_ms ~= -1 and left_ms < ttl_ms + 0 then call('set', key, token, 'px', ttl_ms) end
 return { ok = 'OK' }

@@ -24,5 +24,5 @@ local clock = call('time')
 local ahead_ms = when - clock[1] * 1e3 - clock[2] / 1e3
 if ahead_ms > skew_ms + 0 then return { err = 'AHEAD of the clock of this node: ' .. clock[1] } end
 if -ahead_ms > skew_ms + 0 then return { err = 'BEHIND the clock of this node: ' .. clock[1] } end
-if life_ms ~= '0' then call('set', name, mark, 'px', math.max(life_ms, call('pttl', name))) end
+if life_ms ~= '0' then call('set', name, mark, 'px', math.max(life_ms + 0, call('pttl', name))) end
 return 1

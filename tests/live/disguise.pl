@@ -2,11 +2,13 @@
 # A redis-server that answers as another product does: tests/live/disguise.pl PRODUCT PORT
 #
 # Stands in front of the redis-server at the port of the loopback, and prints its own port. Commands go
-# through, but for those that the product refuses; INFO is told in the product's words, and a script may
-# be held to the keys that it declares. What each product says is from the place named beside it.
+# through, but for those that the product refuses; INFO is told in the product's words, and scripts may be run by
+# another Lua, and held to the keys that they declare. What each product says is from the place named beside it.
 use strict;
 use warnings;
 use Digest::SHA 'sha1_hex';
+use File::Basename 'dirname';
+use IPC::Open2;
 use IO::Select;
 use IO::Socket::INET;
 
@@ -18,10 +20,10 @@ my %products = (
         info => "# Server\nredis_version:7.4.0\ndragonfly_version:df-v1.37.0\nredis_mode:standalone\narch_bits:64\n"
             . "process_id:PID\nos:Linux 6.1.0\nthread_count:4\nmultiplexing_api:epoll\ntcp_port:TCP\nuptime_in_seconds:UP\n"
             . "# Replication\nrole:master\nconnected_slaves:0\nmaster_replid:RUN\n",
-        undeclared => sub { "ERR Error running script (call to $_[0]): \@user_script:1: script tried accessing undeclared key, key: $_[1]" },
+        lua => 'strict',
     },
-    # The same, started with --default_lua_flags=allow-undeclared-keys (src/server/script_mgr.cc).
-    'dragonfly-undeclared' => 'dragonfly',
+    # Before pull request 3517.
+    'dragonfly-old' => 'stricter',
     # src/server/server.cc at 5fccd57c (2024-10-24).
     kvrocks => {
         info => "# Server\nversion:2.10.0\nkvrocks_version:2.10.0\nredis_version:4.0.0\nredis_mode:standalone\nkvrocks_mode:standalone\n"
@@ -35,8 +37,8 @@ my %products = (
             . "master_replid:0000000000000000000000000000000000000000\nmaster_repl_offset:N/A\nsecond_repl_offset:N/A\n",
         refuses => { map { ($_ => sub { 'ERR This instance has Lua scripting support disabled' }) } 'EVAL', 'EVALSHA', 'SCRIPT' },
     },
-    # The same, with --lua.
-    'garnet-lua' => 'garnet',
+    # The same, with --lua, which is Lua 5.4 (libs/server/Lua/NativeMethods.cs).
+    'garnet-lua' => 'lax',
     # src/server.cpp and replication.cpp at 603ebb27 (2024-03-21), with "active-replica yes".
     'keydb-active' => {
         info => "# Server\nredis_version:6.3.4\nredis_mode:standalone\nprocess_id:PID\nrun_id:RUN\ntcp_port:TCP\nuptime_in_seconds:UP\n"
@@ -68,7 +70,7 @@ my %products = (
 );
 my ($name, $port) = @ARGV;
 my $product = $products{$name // ''} or die 'usage: disguise.pl PRODUCT PORT, with one of ' . join(' ', sort keys %products) . "\n";
-$product = { info => $products{$product}{info} } if !ref $product;      # Without its limit.
+$product = { info => $products{$name =~ s/-.*//r}{info}, lua => $product } if !ref $product;
 
 sub dial { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") or die "nothing listens at $port\n" }
 
@@ -93,11 +95,12 @@ sub take_bytes {
     return substr $from->{rest}, 0, $size, '';
 }
 
-sub take_command {
-    my ($from) = @_;
-    my $count = substr take_line($from), 1;
+sub take_words {
+    my ($from, $count) = @_;
     return map { my $word = take_bytes($from, 2 + substr take_line($from), 1); substr $word, 0, -2 } 1 .. $count;
 }
+
+sub take_command { return take_words($_[0], substr take_line($_[0]), 1) }
 
 sub take_reply {
     my ($from) = @_;
@@ -122,24 +125,35 @@ sub disguised_info {
     return bulk($text =~ s/\n/\r\n/gr);
 }
 
-# The script, which refuses a key that is not in KEYS.
-sub watched {
-    my ($script) = @_;
-    return <<'LUA' . $script;
-local real, declared, redis = redis, {}, {} for _, key in ipairs(KEYS) do declared[key] = true end local function bad(name, ...) name = name:lower() local keys = (name == 'time' or name == 'publish') and {} or (name == 'del' or name == 'exists') and {...} or {(...)} for _, key in ipairs(keys) do if not declared[key] then return 'undeclared ' .. key end end end function redis.call(...) local b = bad(...) if b then error(b) end return real.call(...) end function redis.pcall(...) local b = bad(...) if b then return {err = 'ERR ' .. b} end return real.pcall(...) end
-LUA
+# ---- Scripts in another Lua ----
+
+my (%text, $lua);       # Scripts by their SHA-1s; the process that runs them, its ends.
+
+sub start_lua {
+    my $to = my $from = '';
+    open2($from, $to, 'lua5.4', dirname(__FILE__) . '/lua54.lua', $product->{lua});
+    return { socket => $from, to => $to, rest => '' };
 }
 
-my %text;       # Scripts by their SHA-1s.
+# The script's commands go to the server, until its reply comes.
+sub run_script {
+    my ($server, @words) = @_;
+    $lua //= start_lua();
+    syswrite $lua->{to}, command(@words);
+    while ((my $line = take_line($lua)) ne 'done') {
+        my @called = take_words($lua, substr $line, 1);
+        syswrite $server->{socket}, command(@called);
+        syswrite $lua->{to}, take_reply($server);
+    }
+    return take_reply($lua);
+}
 
-sub ask_strictly {
+sub eval_script {
     my ($server, $word, $script, @more) = @_;
     my $sha1 = $word eq 'EVAL' ? sha1_hex($script) : $script;
     $text{$sha1} = $script if $word eq 'EVAL';
     return "-NOSCRIPT No matching script. Please use EVAL.\r\n" if !defined $text{$sha1};
-    syswrite $server->{socket}, command('EVAL', watched($text{$sha1}), @more);
-    my $reply = take_reply($server);
-    return $reply =~ /^-.*undeclared (\S+)/ ? '-' . $product->{undeclared}->($sha1, $1) . "\r\n" : $reply;
+    return run_script($server, 'EVAL', $text{$sha1}, @more);
 }
 
 sub answer {
@@ -147,7 +161,7 @@ sub answer {
     my $refusal = $product->{refuses}{uc $word};
     $word = uc $word;
     return '-' . $refusal->($word) . "\r\n" if $refusal;
-    return ask_strictly($server, $word, @more) if $product->{undeclared} && $word =~ /^EVAL/;
+    return eval_script($server, $word, @more) if $product->{lua} && $word =~ /^EVAL/;
     $text{sha1_hex($more[1])} = $more[1] if $word eq 'SCRIPT' && @more == 2;
     @more = () if $word eq 'INFO' && $product->{info};      # Whatever section: all of it.
     syswrite $server->{socket}, command($word, @more);

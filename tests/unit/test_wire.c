@@ -86,7 +86,7 @@ TEST(s7_extend_and_release_are_scripts_that_compare_the_token)
                 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n$5\r\n10000\r\n");
     check_bytes(plain_scripts_for_all()->rows[KIND_RELEASE], REDLOCK_FORM_BY_TEXT,
-                "*5\r\n$4\r\nEVAL\r\n$717\r\n" WIRE_RELEASE_SCRIPT
+                "*5\r\n$4\r\nEVAL\r\n$751\r\n" WIRE_RELEASE_SCRIPT
                 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n");
     check_bytes(plain_scripts_for_all()->rows[KIND_EXTEND], REDLOCK_FORM_BY_TEXT,
@@ -112,7 +112,7 @@ TEST(the_handshake_is_written_as_documented)
     check_handshake(REDLOCK_COMMAND_SETNAME, none, "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$7\r\nredlock\r\n");
     check_handshake(REDLOCK_COMMAND_INFO, none, "*1\r\n$4\r\nINFO\r\n");
     check_handshake(REDLOCK_COMMAND_EVAL, none, "*3\r\n$4\r\nEVAL\r\n$6\r\nreturn\r\n$1\r\n0\r\n");
-    check_handshake(REDLOCK_COMMAND_LOAD_RELEASE, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$717\r\n" WIRE_RELEASE_SCRIPT "\r\n");
+    check_handshake(REDLOCK_COMMAND_LOAD_RELEASE, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$751\r\n" WIRE_RELEASE_SCRIPT "\r\n");
     check_handshake(REDLOCK_COMMAND_LOAD_EXTEND, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$206\r\n" WIRE_EXTEND_SCRIPT "\r\n");
 }
 
@@ -140,7 +140,7 @@ TEST(a_script_is_sent_from_where_it_lies)
     resp_write_begin(&w, buffer, sizeof buffer, 0);
     CHECK(handshake_put(&w, REDLOCK_COMMAND_LOAD_RELEASE, &none, plain_scripts_for_all(), engine_name));
     CHECK(w.apart != NULL && w.apart_size == strlen(WIRE_RELEASE_SCRIPT));
-    CHECK_MEM(buffer, w.apart_at, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$717\r\n", w.apart_at);
+    CHECK_MEM(buffer, w.apart_at, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$751\r\n", w.apart_at);
     CHECK_MEM(buffer + w.apart_at, w.used - w.apart_at, "\r\n", 2);
     resp_write_begin(&w, buffer, 10, 1);    /* Too small for the bytes around it. */
     CHECK(!handshake_put(&w, REDLOCK_COMMAND_LOAD_RELEASE, &none, plain_scripts_for_all(), engine_name));

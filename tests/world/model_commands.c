@@ -34,14 +34,9 @@ void model_answer_bulk(const struct scene *scene, struct slice slice)
     model_answer(scene, "\r\n");
 }
 
-void model_answer_error(const struct scene *scene, const char *error, const char *sha)
+void model_answer_error(const struct scene *scene, const char *error)
 {
     model_answer(scene, error);
-    if (sha) {
-        model_answer(scene, " script: ");
-        model_answer(scene, sha);
-        model_answer(scene, ", on @user_script:1.");
-    }
     model_answer(scene, "\r\n");
 }
 
@@ -186,7 +181,7 @@ static void set_canary(const struct scene *scene)
     const struct slice *a = scene->command->arguments;
     const char *refusal = model_why_no_write(scene->node, false);
     if (refusal) {
-        model_answer_error(scene, refusal, NULL);
+        model_answer_error(scene, refusal);
     } else if (key_named(scene, 1)) {
         model_answer(scene, "$-1\r\n");
     } else {
@@ -207,7 +202,7 @@ static void do_set(const struct scene *scene)
         model_breach(scene->node, "a SET that is not SET key value NX PX ttl");
         model_answer(scene, "-ERR syntax error\r\n");
     } else if (refusal) {
-        model_answer_error(scene, refusal, NULL);
+        model_answer_error(scene, refusal);
     } else if (!slice_number(a[5], &ttl_ms)) {
         model_answer(scene, "-ERR value is not an integer or out of range\r\n");
     } else if (ttl_ms <= 0) {
@@ -244,7 +239,7 @@ static void do_getrange(const struct scene *scene)
     const struct model_key *key = key_named(scene, 1);
     int64_t from, to;
     if (key && !key_is_string(key)) {
-        model_answer_error(scene, model_wrong_type, NULL);
+        model_answer_error(scene, model_wrong_type);
     } else if (!slice_number(a[2], &from) || !slice_number(a[3], &to) || from < 0 || to < from) {
         model_answer(scene, "-ERR value is not an integer or out of range\r\n");
     } else {
@@ -260,7 +255,7 @@ static void do_get(const struct scene *scene)
     if (!key)
         model_answer(scene, "$-1\r\n");
     else if (!key_is_string(key))
-        model_answer_error(scene, model_wrong_type, NULL);
+        model_answer_error(scene, model_wrong_type);
     else
         model_answer_bulk(scene, (struct slice){ key->value, key->value_size });
 }
@@ -269,7 +264,7 @@ static void do_strlen(const struct scene *scene)
 {
     const struct model_key *key = key_named(scene, 1);
     if (key && !key_is_string(key))
-        model_answer_error(scene, model_wrong_type, NULL);
+        model_answer_error(scene, model_wrong_type);
     else
         model_answer_number(scene, key ? (int64_t)key->value_size : 0);
 }

@@ -20,6 +20,7 @@
 struct run {
     const struct scene *scene;
     const char *sha;
+    unsigned line;              /* In which its calls stand: the last one. */
     const struct slice *keys, *arguments;
     unsigned key_count, argument_count;
     bool has_written;

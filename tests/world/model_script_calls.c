@@ -19,7 +19,9 @@ bool may_call(struct run *run, const char *command, enum effect effect)
 
 void raise_error(const struct run *run)
 {
-    model_answer_error(run->scene, run->error, run->sha);
+    char text[600];     /* The longest is that of MISCONF. */
+    snprintf(text, sizeof text, "%s script: %s, on @user_script:%u.", run->error, run->sha, run->line);
+    model_answer_error(run->scene, text);
 }
 
 struct model_key *run_key(const struct run *run, struct slice name)

@@ -36,7 +36,7 @@ static bool mark_heeds_clocks(void)
 
 static bool mark_lives_no_shorter(void)
 {
-    return script_says(WIRE_MARK_SCRIPT, "math.max(l,c('pttl',n))");
+    return script_says(WIRE_MARK_SCRIPT, "math.max(l+0,c('pttl',n))");
 }
 
 /* ---- A mark ---- */

@@ -153,7 +153,7 @@ static enum try try_free_slot(struct run *run, struct search *search, struct sli
     double number = 0;
     search->free_in_ms = -2;
     if (p->ticket > 0 && !call_get(run, counter, &value)) return raise_try(run);
-    if (value.data && !read_counter(run, value, &number, "-ERR user_script:1: attempt to compare nil with number"))
+    if (value.data && !read_counter(run, value, &number, "-ERR user_script:2: attempt to compare nil with number"))
         return raise_try(run);
     if (p->ticket == 0 || (permit_wants_more() ? (double)p->ticket > number : (double)p->ticket >= number))
         return grant_slot(run, p, name, counter);
@@ -306,7 +306,7 @@ void do_permit_release(struct run *run)
         if (release == RELEASE_DONE) note_slot(run, i);
     }
     if (run->scene->call->did || !error) model_answer_number(run->scene, run->scene->call->did ? 1 + woke : 0);
-    else                                 model_answer_error(run->scene, error, NULL);
+    else                                 model_answer_error(run->scene, error);
 }
 
 /* ---- Wait ---- */

@@ -401,7 +401,7 @@ void do_shared_release(struct run *run)
             number = 0;
     }
     if (error)
-        model_answer_error(run->scene, error, NULL);
+        model_answer_error(run->scene, error);
     else
         model_answer_number(run->scene, number > 0 && woken > 0 ? 2 : number);
 }

@@ -30,11 +30,18 @@ enum model_script model_script_of(struct slice text)
 }
 
 /* All texts of a kind are the same, on each node. */
+static struct {
+    char sha[MODEL_SHA_TEXT + 1];
+    unsigned line;
+} known_texts[MODEL_SCRIPT_REDISSON_RELEASE + 1];
+
 static void sha_of(enum model_script kind, struct slice text, char sha[MODEL_SHA_TEXT + 1])
 {
-    static char known[MODEL_SCRIPT_REDISSON_RELEASE + 1][MODEL_SHA_TEXT + 1];
-    if (kind == MODEL_SCRIPT_NONE || known[kind][0] == '\0') sha1_text(text, known[kind]);
-    memcpy(sha, known[kind], MODEL_SHA_TEXT + 1);
+    if (kind == MODEL_SCRIPT_NONE || known_texts[kind].line == 0) {
+        sha1_text(text, known_texts[kind].sha);
+        known_texts[kind].line = memchr(text.data, '\n', text.size) ? 2 : 1;
+    }
+    memcpy(sha, known_texts[kind].sha, MODEL_SHA_TEXT + 1);
 }
 
 /* It recognises its scripts by their text, since that is faster than their SHA-1. */
@@ -105,7 +112,7 @@ static const struct {
 static void run_script(const struct scene *scene, enum model_script script, const char *sha)
 {
     const struct command *command = scene->command;
-    struct run run = { .scene = scene, .sha = sha, .keys = command->arguments + 3 };
+    struct run run = { .scene = scene, .sha = sha, .line = known_texts[script].line, .keys = command->arguments + 3 };
     int64_t key_count = 0;
     const bool is_number = slice_number(command->arguments[2], &key_count);
     if (script != MODEL_SCRIPT_NONE && is_number && key_count >= 1 && key_count + 3 <= (int64_t)command->count) {

@@ -5,13 +5,14 @@
 
 /* tools/admin/removal.lua, with wake_first.lua */
 #define REMOVAL_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local v,t,l=unpack(ARGV)" \
     "local s,c,k,u,w=redis.call,redis.pcall,KEYS[1],'',0 " \
     "local f,a,o=s('get',k),k..'#waiters',k..'#ticket'" \
     "local g=a..'#waiters'" \
     "if f and f~=v then return-1 end " \
     "if t~='0'and tonumber(s('get',o)or 0)<tonumber(t)then " \
-    "s('set',o,t,'px',math.max(l,s('pttl',o)))end " \
+    "s('set',o,t,'px',math.max(l+0,s('pttl',o)))end " \
     "if not f then return 0 end " \
     "local d=c('del',k,g)" \
     "if type(d)=='table'then s('del',k)end " \
@@ -40,6 +41,7 @@
 
 /* tools/admin/scan_look.lua, with clock_ms.lua */
 #define SCAN_LOOK_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local c,a,n,t=redis.call,{},ARGV[1],1 " \
     "local l=c('time')" \
     "local m=l[1]*1000+math.floor(l[2]/1000)" \
@@ -85,6 +87,7 @@
 
 /* tools/admin/scan_step.lua */
 #define SCAN_STEP_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local c,n,b,h,e,t,o,l=redis.call,{},0,0,0,0,0,0 " \
     "local s=c('scan',ARGV[1],'match',ARGV[2],'count',ARGV[3])" \
     "local function i(k,u)" \

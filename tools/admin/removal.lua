@@ -10,7 +10,7 @@ local found, waiters, counter = strict('get', key), key .. '#waiters', key .. '#
 local flag = waiters .. '#waiters'
 if found and found ~= value then return -1 end
 if ticket ~= '0' and tonumber(strict('get', counter) or 0) < tonumber(ticket) then
-    strict('set', counter, ticket, 'px', math.max(life_ms, strict('pttl', counter)))
+    strict('set', counter, ticket, 'px', math.max(life_ms + 0, strict('pttl', counter)))
 end
 if not found then return 0 end
 

@@ -5,6 +5,7 @@
 
 /* redlock/kinds/plain_acquire.lua, with ahead.lua */
 #define WIRE_ACQUIRE_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local t,m,i,l,s=unpack(ARGV)" \
     "local c,k,a,e=redis.call,i+0,'0',-2 " \
     "for _,y in ipairs(KEYS)do " \
@@ -20,10 +21,11 @@
     "if k>0 then c('set',y..'#ticket',i,'px',l)end " \
     "c('set',y,t,'px',m)end " \
     "return{ok='OK'}"
-#define WIRE_ACQUIRE_SHA1 "2e6d104bc097a655b6b92618903f073d6e024a76"
+#define WIRE_ACQUIRE_SHA1 "544eb85079dd9aa8916e46179377d2ab2638cd96"
 
 /* redlock/kinds/plain_release.lua, with wake_first.lua */
 #define WIRE_RELEASE_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "local t,e=unpack(ARGV)" \
     "local c,s,r,w,o=redis.pcall,'',1,0 " \
     "for _,k in ipairs(KEYS)do " \
@@ -54,6 +56,6 @@
     "elseif r>0 then " \
     "r=0 end end " \
     "return o or r>0 and r+w or r"
-#define WIRE_RELEASE_SHA1 "efc814865f105895494ebf66886795c9704f21aa"
+#define WIRE_RELEASE_SHA1 "c65283a6ae61728729ef74334cfb1d617e6b6d7a"
 
 #endif

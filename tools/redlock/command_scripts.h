@@ -5,6 +5,7 @@
 
 /* tools/redlock/proclaim.lua */
 #define PROCLAIM_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "if redis.call('get',KEYS[1])~=ARGV[1]then return 0 end " \
     "redis.call('set',KEYS[1]..'#leader',ARGV[2]..' '..ARGV[3],'px',ARGV[4])" \
     "return 1"
@@ -27,6 +28,7 @@
 
 /* tools/redlock/resign.lua */
 #define RESIGN_SCRIPT \
+    "--!df flags=allow-undeclared-keys\n" \
     "if redis.call('get',KEYS[1])~=ARGV[1]then return 0 end " \
     "return redis.call('del',KEYS[1]..'#leader')"
 

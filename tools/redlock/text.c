@@ -200,8 +200,7 @@ void text_wipe(void *data, size_t size)
 }
 
 #define LACKS_COMMAND "it is disabled or renamed there, or the server lacks it: name servers that have it"
-#define UNDECLARED "scripts may use no key there but a plain lock's: --no-ticket; or start Dragonfly with " \
-                   "--default_lua_flags=allow-undeclared-keys"
+#define UNDECLARED "only a plain lock works there, with --no-ticket"
 
 const char *text_lasting_advice(const char *error)
 {
@@ -209,7 +208,7 @@ const char *text_lasting_advice(const char *error)
         { "ERR unknown command", LACKS_COMMAND },
         { "ERR Unknown Redis command", LACKS_COMMAND },                         /* In a script, since Redis 7.0. */
         { "Lua scripting support disabled", "start Garnet with --lua" },        /* CmdStrings.cs at e508a416 */
-        { "tried accessing undeclared", UNDECLARED },                           /* Dragonfly's error.h at f8eca6d0 */
+        { "tried accessing undeclared", UNDECLARED },                           /* Dragonfly before August 2024: error.h */
         { "passed using the KEYS array", UNDECLARED },                          /* Alibaba: node-redlock issue 74 */
     };
 
