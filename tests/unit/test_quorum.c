@@ -4,6 +4,9 @@
 #include "../../redlock/quorum.h"
 #include "../../redlock/redlock.h"
 
+#include <stdio.h>
+#include <string.h>
+
 TEST(s1_a_quorum_is_more_than_half_of_the_configured_nodes)
 {
     for (unsigned n = 1; n <= 15; n++) {
@@ -22,6 +25,30 @@ TEST(s1_two_quorums_of_any_number_of_nodes_share_a_node)
                 bool both = (unsigned)__builtin_popcount(a) >= quorum_of(n) && (unsigned)__builtin_popcount(b) >= quorum_of(n);
                 CHECK(!both || (a & b) != 0);
             }
+}
+
+/* A quorum has granted. So many of its keys may be lost before the nodes that are free are a quorum as well. */
+static unsigned keys_to_lose(unsigned n)
+{
+    unsigned lost = 0;
+
+    while (n - (quorum_of(n) - lost) < quorum_of(n)) lost++;
+    return lost - 1;
+}
+
+TEST(s1_the_guide_says_what_each_number_of_nodes_survives)
+{
+    static char guide[200000];
+    FILE *in = fopen("tools/man/redlock.7", "r");
+
+    CHECK(in != NULL);
+    CHECK(fread(guide, 1, sizeof guide - 1, in) > 0 && feof(in));
+    fclose(in);
+    for (unsigned n = 1; n <= 7; n++) {
+        char row[60];
+        snprintf(row, sizeof row, "\n.It %u Ta %u Ta %u Ta %u\n", n, quorum_of(n), n - quorum_of(n), keys_to_lose(n));
+        CHECK(strstr(guide, row) != NULL);
+    }
 }
 
 TEST(s2_drift_is_the_factor_and_two_milliseconds_rounded_against_us)
