@@ -552,9 +552,9 @@ bool redlock_node_gives_tickets(const struct redlock *r, unsigned k, uint64_t no
 
 const uint8_t *redlock_node_run_id(const struct redlock *r, unsigned k)
 {
-    bool is_own = r->nodes[k].has_run_id && !(r->nodes[k].identity.is_derived && r->config.trust_unknown);
+    bool is_own = !r->nodes[k].identity.is_derived || !r->config.trust_unknown;
 
-    return is_own ? r->nodes[k].run_id : NULL;
+    return r->nodes[k].has_run_id && is_own ? r->nodes[k].run_id : NULL;
 }
 
 bool redlock_node_settled(const struct redlock *r, unsigned k)

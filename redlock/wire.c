@@ -400,7 +400,7 @@ REDLOCK_OUTLINE void wire_read_info(const char *line, size_t size, struct redloc
         identity->has_role = true;
         if (size != key + 6 || !wire_begins(line + key, 6, "master")) identity->trouble = REDLOCK_TROUBLE_REPLICA;
     }
-    /* redis_mode, and server_mode or valkey_mode, Valkey's names for it. */
+    /* redis_mode; server_mode or valkey_mode, Valkey's names for it; redict_mode, Redict's. */
     at = line[5] == '_' ? 5 : 6;
     key = wire_begins(line + at, size - at, "_mode:");
     if (!key) return;

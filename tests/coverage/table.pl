@@ -4,6 +4,7 @@ use warnings;
 use JSON::PP;
 
 my ($root, $broken, $show) = @ARGV;
+my ($turned_in_all, $in_all) = (0, 0);
 
 sub lines_of {
     my ($file) = @_;
@@ -30,19 +31,42 @@ sub conditions_of {
     return sort { $a->{line} <=> $b->{line} || $a->{column} <=> $b->{column} } values %conditions;
 }
 
-# Prints a file's line, and its branches that were never taken. Returns whether there are none.
-sub report {
-    my ($name, @conditions) = @_;
-    my @lines = lines_of($name);
-    my @missed;
-    for my $condition (@conditions) {
-        push @missed, map { [@$condition{qw(line column)}, $_] } grep { $condition->{$_} == 0 } qw(true false);
+# The decisions of a file by several conditions, with the place of each, and which of its conditions have turned it alone.
+sub decisions_of {
+    my ($file) = @_;
+    my %decisions;
+    for my $record (@{ $file->{mcdc_records} }) {
+        my $decision = $decisions{"@$record[0 .. 3]"} //= { line => $record->[0], column => $record->[1], turned => [] };
+        my @turned = @{ $record->[-1] };
+        $decision->{turned}[$_] ||= $turned[$_] for 0 .. $#turned;
     }
-    my $count = 2 * @conditions;
-    printf "%-24s %6d of %6d  %5.1f %%\n", $name, $count - @missed, $count, $count ? 100 * ($count - @missed) / $count : 100;
-    return !@missed if !$show;
-    printf "    %s:%d:%d: never %s: %s\n", $name, @$_, $lines[$_->[0] - 1] =~ s/^\s+//r for @missed;
-    return !@missed;
+    return sort { $a->{line} <=> $b->{line} || $a->{column} <=> $b->{column} } values %decisions;
+}
+
+sub share {
+    my ($missed, $count) = @_;
+    return sprintf '%6d of %6d  %5.1f %%', $count - $missed, $count, $count ? 100 * ($count - $missed) / $count : 100;
+}
+
+# Prints a file's line, and what is missing. Returns whether nothing is.
+sub report {
+    my ($name, $conditions, $decisions) = @_;
+    my @lines = lines_of($name);
+    my ($count, @missed, @idle) = (0);
+    for my $condition (@$conditions) {
+        push @missed, map { [@$condition{qw(line column)}, "never $_"] } grep { $condition->{$_} == 0 } qw(true false);
+    }
+    for my $decision (@$decisions) {
+        my $turned = $decision->{turned};
+        $count += @$turned;
+        push @idle, map { [@$decision{qw(line column)}, 'not turned by condition ' . ($_ + 1) . ' alone'] } grep { !$turned->[$_] } 0 .. $#$turned;
+    }
+    printf "%-28s %s %s\n", $name, share(scalar @missed, 2 * @$conditions), share(scalar @idle, $count);
+    $turned_in_all += $count - @idle;
+    $in_all        += $count;
+    return !@missed && !@idle if !$show;
+    printf "    %s:%d:%d: %s: %s\n", $name, @$_, $lines[$_->[0] - 1] =~ s/^\s+//r for @missed, @idle;
+    return !@missed && !@idle;
 }
 
 # One that no test program holds is not in llvm-cov's list, and fails.
@@ -53,22 +77,25 @@ sub files_below_the_client {
 my %data = map { ($_->{filename} =~ s/^\Q$root\E//r => $_) } @{ decode_json(join '', <STDIN>)->{data}[0]{files} };
 my ($passed, $failed, $checks, $switches, $constants) = (0, $broken, 0, 0, 0);
 
-printf "%-24s %16s\n", 'file', 'branches';
+my $check = qr/REDLOCK_(?:CHECK|ASSERT)\(/;
+printf "%-28s %16s %24s\n", 'file', 'branches', 'conditions (MC/DC)';
 for my $name (files_below_the_client()) {
     my @lines = lines_of($name);
     my @conditions;
-    $checks += grep { /REDLOCK_(?:CHECK|ASSERT)\(/ && !/^#/ } @lines;
+    $checks += grep { /$check/ && !/^#/ } @lines;
     for my $condition ($data{$name} ? conditions_of($data{$name}) : ()) {
         my $line = $lines[$condition->{line} - 1];
         if ($line =~ /^\s*switch \(/) { $switches++ }
         elsif (substr($line, $condition->{column} - 1) =~ /^[!(]*WITH_[A-Z]+\b/) { $constants++ }
-        elsif ($line !~ /REDLOCK_(?:CHECK|ASSERT)\(/) { push @conditions, $condition }
+        elsif ($line !~ $check) { push @conditions, $condition }
     }
+    my @decisions = grep { $lines[$_->{line} - 1] !~ $check } $data{$name} ? decisions_of($data{$name}) : ();
     next if $name =~ /\.h$/ && !@conditions;
-    $data{$name} && report($name, @conditions) ? $passed++ : $failed++;
+    $data{$name} && report($name, \@conditions, \@decisions) ? $passed++ : $failed++;
     print "$name: no test program holds it\n" if !$data{$name};
 }
 print "Left out: $checks checks, whose other outcome ends the program, $switches ways past a switch that names every value, and ",
       "$constants constants that say what the core is built with.\n";
+print "Of $in_all conditions of decisions by several, $turned_in_all have turned theirs alone.\n";
 print "$passed passed, $failed failed\n";
 exit($failed ? 1 : 0);

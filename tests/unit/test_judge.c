@@ -160,6 +160,16 @@ TEST(valkey_is_known_by_its_own_names)
     EXPECT(3, SEVERITY_OK, "stands alone");
 }
 
+TEST(redict_is_known_by_its_own_name_of_the_mode)
+{
+    make_all_well(3);
+    memset(survey.nodes[0].has, 0, sizeof survey.nodes[0].has);
+    tell_node(0, "redict_version:7.3.6\r\nredict_mode:standalone\r\nredis_version:7.2.4\r\n");
+    EXPECT(3, SEVERITY_OK, "stands alone");
+    tell_node(0, "redict_mode:cluster\r\n");
+    EXPECT(3, SEVERITY_UNSAFE, "cluster");
+}
+
 TEST(a_promoted_server_is_unsafe_and_one_that_has_no_replicas_is_well)
 {
     make_all_well(3);

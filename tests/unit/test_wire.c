@@ -823,6 +823,7 @@ TEST(s12_what_a_server_is_comes_from_its_run_id_its_mode_and_its_role)
     CHECK(!info("run_id:0123").has_run_id);
     CHECK(info("redis_mode:standalone").has_mode && !info("redis_mode:standalone").trouble);
     CHECK(info("server_mode:standalone").has_mode && info("valkey_mode:standalone").has_mode);
+    CHECK_INT(info("redict_mode:cluster").trouble, REDLOCK_TROUBLE_CLUSTER);
     CHECK_INT(info("redis_mode:cluster").trouble, REDLOCK_TROUBLE_CLUSTER);
     CHECK_INT(info("redis_mode:sentinel").trouble, REDLOCK_TROUBLE_SENTINEL);
     CHECK_INT(info("redis_mode:something new").trouble, REDLOCK_TROUBLE_CLUSTER);

@@ -74,13 +74,14 @@ static const struct {
 #undef SOURCE
 };
 
-/* Valkey's names of a fact. */
+/* What Valkey and Redict call a fact. */
 static const struct {
     enum fact fact;
     const char *key;
 } other_names[] = {
     { FACT_MODE, "server_mode" },
     { FACT_MODE, "valkey_mode" },
+    { FACT_MODE, "redict_mode" },
     { FACT_REPLICAS, "connected_replicas" },
 };
 
