@@ -90,7 +90,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 # ---- Library, command, test programs ----
 
 .PHONY: all test test-unit test-live test-tls test-through-tls programs check-symbols check-floors compilers processors bare mutants sim soak stories explore \
-        playground test-playground test-page guide test-guide chaos interop monitoring examples firmware fuzz coverage prove proof demo bench cost size amalgamation lint scripts \
+        playground test-playground test-page guide test-guide chaos interop monitoring examples firmware fuzz coverage prove proof misra demo bench cost size amalgamation lint scripts \
         shared packages dist deb \
         install install-lib install-bin install-shared uninstall clean help FORCE
 .SECONDARY:
@@ -378,6 +378,10 @@ coverage:
 prove:
 	@tests/prove/run
 
+# The core beside MISRA C:2012: which rules it does not keep, how often, and why, is in tests/misra/list.
+misra:
+	@tests/misra/run
+
 # The algorithm itself, for any number of nodes and clients and any schedule, has a proof that Coq checks.
 proof:
 	@tests/proof/run
@@ -532,6 +536,7 @@ help:
 	@echo 'make playground     one HTML file with the engine and its model servers, to be opened in a browser;  make test-playground test-page'
 	@echo 'make guide          the manuals as HTML, with figures that the playground draws;  make test-guide'
 	@echo 'make bench          speed beside raw sockets (and through TLS);  make size: code and memory beside their budgets'
+	@echo 'make misra          the core beside MISRA C:2012, by cppcheck'
 	@echo 'make cost           instructions of a cycle and of a wake-up, counted by callgrind'
 	@echo 'make lint           layout, wording, clang-tidy, shellcheck, luacheck, mandoc'
 	@echo 'make scripts        the headers with the Lua scripts of the nodes, from the .lua files'
