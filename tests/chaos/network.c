@@ -129,8 +129,9 @@ static const char *open_places(struct network *n, unsigned place_count)
         n->spaces[n->place_count] = n->tuns[n->place_count] = -1;
         trouble = open_place(n, n->place_count);
     }
-    network_leave(n);
-    if (trouble) close_all(n);
+    bool is_home = setns(n->home, CLONE_NEWNET) == 0;
+    if (trouble) close_all(n);      /* Without the right to leave, it never left. */
+    else if (!is_home) bail_out("%s", reason("setns"));
     return trouble;
 }
 
