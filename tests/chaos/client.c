@@ -8,6 +8,7 @@
  * MANNER     usual      most holds are brief
  *            patient    many are long: while somebody makes the nodes forget, he does not have to be lucky
  *            careless   it does not ask whether its validity has ended, and often it has: a holder as the README warns of
+ *            steady     half of them are long, with a TTL that outlives a failover, and it works more slowly
  *
  * Some resources are mostly shared. It then only reads the number, and now and then it becomes a writer
  * and increments it. A long hold is kept by the library (redlock_keep). Some holds have a ticket. It
@@ -43,6 +44,7 @@
 
 #include "../../redlock/redlock_client.h"
 #include "../../redlock/redlock_fence.h"
+#include "../../redlock/redlock_sentinel.h"
 #include "counter.h"
 #include "dice.h"
 #include "moment.h"
@@ -58,14 +60,10 @@
 #include <unistd.h>
 
 enum {
-    TTL_MS_MIN = 500, TTL_MS_MAX = 1500,        /* The guard of the run is longer. */
     SHORT_TTL_MS = 300,         /* There can thus be many holds to the last moment, when a wrong promise shows, and beyond. */
-    KEPT_TTL_MS = 500,          /* Shorter than most of these holds, or no loss would be reported. */
     OVERSLEEP_US_MIN = 100000, OVERSLEEP_US_MAX = 500000,   /* It sleeps this much longer than the TTL, and
                                                              * meanwhile others have their turns. */
     WAIT_MS_MIN = 1000, WAIT_MS_MAX = 4000,
-    NODE_TIMEOUT_MS = 100,      /* Shorter than most faults last, so that rounds go on without the node. */
-    RETRY_MS = 5,
     BRIEF_US_MAX = 1500,        /* A hold of the usual kind. */
     WAITED_US_MIN = 20000,      /* Only a client that waited so long overruns. Its round may have been slow,
                                  * and must be counted. */
@@ -80,8 +78,7 @@ enum {
     UPGRADE_PER_CENT = 10,      /* and of these readers so many try to become writers. */
     POLLERS = 5,                /* One client of so many has no wake-ups. */
     NAMES_SIZE = 32,
-    PONDER_US_MAX = 500,        /* Between reading a number and writing it; */
-    LONG_PONDER_US_MAX = 5000,  /* in a hold that is not brief, or the log would hold little else. */
+    PONDER_US_MAX = 500,        /* Between reading a number and writing it, if the hold is brief. */
     CLOSE_MS = 1000,
     LINE_SIZE = 256
 };
@@ -90,17 +87,35 @@ static const char *const resources[] = { "door", "crane", "signal", "lathe", "mi
 enum { RESOURCES = sizeof resources / sizeof resources[0] };
 static const bool is_read[RESOURCES] = { [2] = true, [4] = true };
 
+/* Limits of time. The guard of the run is longer than each TTL. */
+struct pace {
+    uint32_t ttl_ms_min, ttl_ms_max;
+    uint32_t kept_ttl_ms;       /* If quick, shorter than most holds that are kept, or no loss would be reported. */
+    uint32_t node_timeout_ms;   /* Shorter than most faults last, so that rounds go on without the node. */
+    uint32_t retry_ms;
+    uint32_t ponder_us_max;     /* As PONDER_US_MAX in a hold that is not brief, or the log would hold little else. */
+};
+
+static const struct pace quick = {
+    .ttl_ms_min = 500, .ttl_ms_max = 1500, .kept_ttl_ms = 500, .node_timeout_ms = 100, .retry_ms = 5, .ponder_us_max = 5000
+};
+static const struct pace slow = {
+    .ttl_ms_min = 1500, .ttl_ms_max = 2000, .kept_ttl_ms = 2000, .node_timeout_ms = 200, .retry_ms = 50, .ponder_us_max = 50000
+};
+
 /* How often a hold is a long one, which is kept; one that overruns its time if it may; one with a ticket that is slept away. */
 struct manner {
     const char *name;
     uint32_t long_per_mille, overrun_per_mille, oversleep_per_mille;
     bool asks_the_time;
+    const struct pace *pace;
 };
 
 static const struct manner manners[] = {
-    { "usual", 2, 20, 3, true },
-    { "patient", 50, 0, 0, true },
-    { "careless", 0, 300, 0, false },
+    { "usual", 2, 20, 3, true, &quick },
+    { "patient", 50, 0, 0, true, &quick },
+    { "careless", 0, 300, 0, false, &quick },
+    { "steady", 500, 20, 3, true, &slow },
 };
 enum { MANNERS = sizeof manners / sizeof manners[0] };
 
@@ -112,6 +127,7 @@ struct member {
     struct dice dice;
     struct counter counters[RESOURCES];
     struct counter fences[RESOURCES], opens[RESOURCES];     /* These hold the ticket of the last writer. */
+    struct redlock_sentinels sentinels;
     struct redlock_client client;
 };
 
@@ -203,7 +219,7 @@ static void increment_one(struct member *m, const struct holding *h, unsigned wh
     uint64_t value = counter_get(counter) + 1;
     counter_leave(counter);
 
-    nap_us(dice_between(&m->dice, 0, h->time_us > BRIEF_US_MAX ? LONG_PONDER_US_MAX : PONDER_US_MAX));
+    nap_us(dice_between(&m->dice, 0, h->time_us > BRIEF_US_MAX ? m->manner->pace->ponder_us_max : PONDER_US_MAX));
 
     counter_enter(counter);
     uint64_t now = moment_us();
@@ -378,7 +394,7 @@ static void draw_plan(struct member *m, struct holding *h)
     h->oversleeps = kind > overrun && kind <= overrun + manner->oversleep_per_mille;
     h->has_ticket = h->oversleeps || dice_between(&m->dice, 1, 100) <= TICKET_PER_CENT;
     h->ttl_ms = h->overruns || h->oversleeps ? SHORT_TTL_MS :
-                h->is_kept                   ? KEPT_TTL_MS  : dice_between(&m->dice, TTL_MS_MIN, TTL_MS_MAX);
+                h->is_kept ? manner->pace->kept_ttl_ms : dice_between(&m->dice, manner->pace->ttl_ms_min, manner->pace->ttl_ms_max);
     h->time_us = h->is_kept ? dice_between(&m->dice, LONG_US_MIN, LONG_US_MAX) : dice_between(&m->dice, 0, BRIEF_US_MAX);
     draw_mode(m, h);
 }
@@ -462,9 +478,10 @@ static void open_client(struct member *m, const char *nodes, const char *guard_m
     redlock_options_init(&options);
     options.engine.guard_ms = number_of(guard_ms);
     options.engine.ticket_skew_ms = number_of(skew_ms);
-    options.engine.node_timeout_ms = NODE_TIMEOUT_MS;
-    options.engine.retry_ms = RETRY_MS;
+    options.engine.node_timeout_ms = m->manner->pace->node_timeout_ms;
+    options.engine.retry_ms = m->manner->pace->retry_ms;
     options.engine.wake_ups = wake_ups;
+    if (strncmp(nodes, "sentinel:", strlen("sentinel:")) == 0) redlock_use_sentinels(&options, &m->sentinels);
     enum redlock_status status = redlock_open(&m->client, nodes, &options, &mistake);
     if (status != REDLOCK_OK) give_up("%s: %s", nodes, redlock_status_text(status));
 }

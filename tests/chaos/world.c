@@ -29,11 +29,6 @@ void world_note(struct world *w, const char *format, ...)
 
 /* ---- Places ---- */
 
-static unsigned place_of_house(unsigned house)
-{
-    return NODES + house;
-}
-
 static void enter(const struct world *w, unsigned place)
 {
     if (w->no_network == NULL) network_enter(&w->network, place);
@@ -69,14 +64,14 @@ static void address_of(const struct world *w, unsigned k, char text[NETWORK_ADDR
 }
 
 /* An append-only file of another name is the quickest way to forget. */
-static void configure(struct world *w, unsigned k)
+void node_configure(struct world *w, unsigned k)
 {
     struct node *n = &w->nodes[k];
     char address[NETWORK_ADDRESS_SIZE];
     address_of(w, k, address);
     snprintf(n->config, sizeof n->config,
              "bind %s\nprotected-mode no\nappendonly yes\nappendfsync everysec\nauto-aof-rewrite-percentage 0\n"
-             "appenddirname life-%u\n", address, n->life);
+             "appenddirname life-%u\nrepl-diskless-sync-delay 0\n", address, n->life);
 }
 
 static unsigned fast_ppm_of(unsigned k)
@@ -113,14 +108,17 @@ void clock_measure(struct world *w, unsigned k)
         world_note(w, "failure: the clock of server %u should be %.0f ppm fast", k, meant);
 }
 
-static void start_node(struct world *w, unsigned k)
+void node_start(struct world *w, unsigned k)
 {
-    struct node *n = &w->nodes[k];
-    char address[NETWORK_ADDRESS_SIZE];
-    configure(w, k);
     enter_node(w, k);
-    servers_start(&n->server, 1, n->config);
+    servers_start(&w->nodes[k].server, 1, w->nodes[k].config);
     leave_node(w);
+}
+
+static void list_node(struct world *w, unsigned k)
+{
+    const struct node *n = &w->nodes[k];
+    char address[NETWORK_ADDRESS_SIZE];
     address_of(w, k, address);
     size_t size = strlen(w->list);
     snprintf(w->list + size, sizeof w->list - size, "%s%s:%u", k > 0 ? "," : "", address, (unsigned)n->server.port);
@@ -130,13 +128,13 @@ void node_restart(struct world *w, unsigned k, bool empty)
 {
     struct node *n = &w->nodes[k];
     if (empty) n->life++;
-    configure(w, k);
+    node_configure(w, k);
     enter_node(w, k);
     server_restart(&n->server);
     leave_node(w);
 }
 
-void world_open(struct world *w)
+void world_open_places(struct world *w)
 {
     char path[256];
     snprintf(path, sizeof path, "%s/events.log", w->directory);
@@ -144,7 +142,16 @@ void world_open(struct world *w)
     if (w->events == NULL) bail_out("%s: %s", path, strerror(errno));
     w->no_network = network_open(&w->network, NODES + HOUSES, dice_roll(&w->dice));
     w->clock_origin_us = wall_us();
-    for (unsigned k = 0; k < NODES; k++) start_node(w, k);
+}
+
+void world_open(struct world *w)
+{
+    world_open_places(w);
+    for (unsigned k = 0; k < NODES; k++) {
+        node_configure(w, k);
+        node_start(w, k);
+        list_node(w, k);
+    }
 }
 
 /* ---- Clients ---- */

@@ -69,6 +69,19 @@ void world_note(struct world *w, const char *format, ...);
 /* Makes the network and starts the servers. client, clock, directory, guard_ms, manner and dice are set. */
 void world_open(struct world *w);
 
+/* The first of it alone. Servers are then for the caller to start, and list for the caller to write. */
+void world_open_places(struct world *w);
+
+/* Writes the configuration of a server that keeps what it knows in a file; starts the server that its configuration is for. */
+void node_configure(struct world *w, unsigned k);
+void node_start(struct world *w, unsigned k);
+
+/* The place of node k is k. */
+static inline unsigned place_of_house(unsigned house)
+{
+    return NODES + house;
+}
+
 /* Starts a client in the place of a member that has ended or was never started. */
 void member_start(struct world *w, struct member *m);
 
