@@ -90,7 +90,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 # ---- Library, command, test programs ----
 
 .PHONY: all test test-unit test-live test-tls test-through-tls programs check-symbols check-floors compilers processors bare mutants sim soak stories explore \
-        playground test-playground test-page guide test-guide chaos interop monitoring examples firmware fuzz coverage prove proof misra demo bench cost size amalgamation lint scripts \
+        playground test-playground test-page guide test-guide chaos chaos-sentinel interop monitoring examples firmware fuzz coverage prove proof misra demo bench cost size amalgamation lint scripts \
         shared packages dist deb \
         install install-lib install-bin install-shared uninstall clean help FORCE
 .SECONDARY:
@@ -184,7 +184,7 @@ $(SHARED): $(patsubst %.c,$(BUILD)/obj/shared/%.o,$(LIBRARY)) tools/packages/exp
 # ---- Tests. The last line is "N passed, N failed". ----
 
 # Nothing else installs a package unasked.
-test test-unit test-live test-tls test-through-tls check-symbols check-floors compilers processors bare chaos interop monitoring firmware examples demo: NEED_INSTALL ?= yes
+test test-unit test-live test-tls test-through-tls check-symbols check-floors compilers processors bare chaos chaos-sentinel interop monitoring firmware examples demo: NEED_INSTALL ?= yes
 NEED_INSTALL ?= no
 export NEED_INSTALL
 
@@ -325,7 +325,8 @@ explore:
 # Real servers and clients, killed, stopped, cut off, for so many seconds (20 or more); a checker reads everybody's notes.
 $(BUILD)/chaos_client: $(call object,tests/chaos/client.c tests/chaos/counter.c) $(BUILD)/libredlock.a
 $(BUILD)/chaos_driver: $(call object,$(addprefix tests/chaos/,driver.c faults.c world.c network.c) tests/live/servers.c)
-$(BUILD)/chaos_client $(BUILD)/chaos_driver:
+$(BUILD)/chaos_failovers: $(call object,$(addprefix tests/chaos/,failovers.c world.c network.c) tests/live/servers.c)
+$(BUILD)/chaos_client $(BUILD)/chaos_driver $(BUILD)/chaos_failovers:
 	@echo "  LINK  $@"
 	$(Q)$(LINK)
 
@@ -336,6 +337,12 @@ $(BUILD)/chaos_clock.so: tests/chaos/clock.c tests/chaos/clock.h $(BUILD)/flags
 chaos: $(BUILD)/chaos_client $(BUILD)/chaos_driver $(BUILD)/chaos_clock.so
 	@tools/need redis-server perl python3
 	@BUILD='$(abspath $(BUILD))' tests/chaos/run $(or $(SECONDS),60)
+
+# A master behind three real sentinels, killed, stopped or cut off for so many failovers (20 or more), each of about six seconds.
+# Without the guard, and without a majority of the sentinels, there must be overlaps.
+chaos-sentinel: $(BUILD)/chaos_client $(BUILD)/chaos_failovers $(BUILD)/chaos_clock.so
+	@tools/need redis-server python3
+	@BUILD='$(abspath $(BUILD))' tests/chaos/run-sentinel $(or $(FAILOVERS),20)
 
 # Redlock libraries of others and ours on the same servers. Those of the npm registry are fetched into $(BUILD)/interop.
 $(BUILD)/interop_ours: $(call object,tests/interop/ours.c) $(BUILD)/libredlock.a
@@ -526,6 +533,7 @@ help:
 	@echo 'make bare           as root: make demo and make test in a Debian that has gcc, libc6-dev, make and git alone'
 	@echo 'make mutants        each rule broken on purpose must be caught;  make sim, soak, stories, explore: faulty worlds'
 	@echo 'make chaos          real servers and clients under real faults, for a minute'
+	@echo 'make chaos-sentinel as root: failovers by real sentinels, under clients that hold locks;  FAILOVERS=200 for 20 minutes'
 	@echo 'make interop        other Redlock libraries and this one exclude each other'
 	@echo 'make examples       tools/examples, built as users do and run on real servers'
 	@echo 'make monitoring     alert rules, dashboard and exporter, with a real Prometheus'
