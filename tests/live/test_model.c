@@ -440,6 +440,20 @@ static struct slice first_word(struct slice reply)
     return (struct slice){ reply.data, blank ? (size_t)(blank - reply.data) : reply.size };
 }
 
+static bool slice_begins(struct slice text, const char *with)
+{
+    return text.size >= strlen(with) && memcmp(text.data, with, strlen(with)) == 0;
+}
+
+/* Of two things that are wrong Valkey 9.1 finds the login before an unknown command, and it and Redis 8.6 the slots of keys before a
+ * cluster that is down. While a script runs, Valkey lets CLIENT and SELECT through. */
+static bool same_but_for_order(const char *label, struct slice real, struct slice model)
+{
+    if (slice_begins(real, "-NOAUTH "))    return slice_begins(model, "-ERR ");
+    if (slice_begins(real, "-CROSSSLOT ")) return slice_begins(model, "-CLUSTERDOWN ");
+    return slice_begins(model, "-BUSY ") && (strcmp(label, "CLIENT") == 0 || strcmp(label, "SELECT") == 0);
+}
+
 /* Other versions word their errors differently. The code is the same, and so is the engine's reading of
  * it; the words of our own scripts are nobody else's. */
 static bool same_trouble(struct slice a, struct slice b)
@@ -452,6 +466,7 @@ static bool same_trouble(struct slice a, struct slice b)
 static bool same_reply(const char *label, struct slice real, struct slice model)
 {
     if (slices_equal(real, model) || same_off_clock(real, model) || same_trouble(real, model)) return true;
+    if (other_words && same_but_for_order(label, real, model)) return true;
     return model.size > 0 && reply_size(model.data, model.size) == model.size && real.data[0] != '-' &&
            model.data[0] == real.data[0] && same_but_for_exceptions(label, real, model);
 }
