@@ -101,13 +101,13 @@ check 'a client that waits is woken' wakes_a_waiter
 
 nodes_are_away() {
     is 0 acquire --guard 0 -t 1h away && token=$(token) && on 4 STOP
-    is 0 break --node-timeout 300ms --token "$token" away -v && says 'removed from 4 of 5 nodes' && says 'node 4 .*no answer' && ! says 'restarted'
+    is 0 break --node-timeout 2s --token "$token" away -v && says 'removed from 4 of 5 nodes' && says 'node 4 .*no answer' && ! says 'restarted'
     good=$?
     on 3 STOP && on 2 STOP
-    is 122 break --node-timeout 300ms --token "$token" away && says 'away: not broken: too few nodes answered' &&
+    is 122 break --node-timeout 2s --token "$token" away && says 'away: not broken: too few nodes answered' &&
     says 'node 3 \(127.0.0.1:[0-9]+\): .*no answer.* \(it hangs'
     good=$((good + $?))
-    is 122 break --node-timeout 300ms --json --token "$token" away && json out '$j->{removed} == 0 && $j->{nodes}[3]{outcome} eq "unknown"'
+    is 122 break --node-timeout 2s --json --token "$token" away && json out '$j->{removed} == 0 && $j->{nodes}[3]{outcome} eq "unknown"'
     good=$((good + $?))
     on 2 CONT && on 3 CONT && on 4 CONT
     [ $good = 0 ]

@@ -47,7 +47,7 @@ not_known() {
     is 0 acquire --guard 0 --no-ticket -t 60s half && token=$(token) || return 1
     ask 0 SET half other >/dev/null
     on 1 STOP
-    is 122 extend --guard 0 --node-timeout 300ms half "$token"
+    is 122 extend --guard 0 --node-timeout 2s half "$token"
     good=$?
     on 1 CONT
     [ $good = 0 ] && says 'half: ' && ! says 'does not hold it on a quorum' >/dev/null

@@ -252,7 +252,7 @@ refused_extensions_leave() {
 hung_extension_leaves() {
     is_had_by_all left-6 || return 1
     on 0 STOP && on 1 STOP && on 2 STOP
-    is 122 extend --guard 0 --node-timeout 200ms -t 30s left-6 "$token"
+    is 122 extend --guard 0 --node-timeout 1s -t 30s left-6 "$token"
     good=$?
     on 0 CONT && on 1 CONT && on 2 CONT
     sleep 0.3
@@ -518,7 +518,7 @@ check 'acquire says when a key without a TTL stands in the way' no_ttl_is_told
 one_has_lost_it() {
     is 0 acquire --guard 0 -t 60s door-some && token=$(token) && ask 0 DEL door-some >/dev/null && ask 1 DEL door-some >/dev/null &&
     on 2 STOP && on 3 STOP || return 1
-    is 122 extend --guard 0 --node-timeout 300ms door-some "$token"
+    is 122 extend --guard 0 --node-timeout 2s door-some "$token"
     good=$?
     on 2 CONT && on 3 CONT && [ $good = 0 ] && is 0 extend --guard 0 door-some "$token"
 }

@@ -19,8 +19,8 @@ check 'round trips, clocks and a proposal are shown of each node' answers
 
 is_stopped_there() {
     choose_refused_port
-    on 1 STOP && is 0 ping -n "$nodes" --node-timeout 300ms --count 3 --interval 1ms && prints '^node 1 .*  lost 3 of 3  \(.*no answer' &&
-    prints '^node 0 .* p50 ' && is 122 ping -n "$nodes,127.0.0.1:$refused" --node-timeout 300ms --count 3 --interval 1ms &&
+    on 1 STOP && is 0 ping -n "$nodes" --node-timeout 2s --count 3 --interval 1ms && prints '^node 1 .*  lost 3 of 3  \(.*no answer' &&
+    prints '^node 0 .* p50 ' && is 122 ping -n "$nodes,127.0.0.1:$refused" --node-timeout 2s --count 3 --interval 1ms &&
     prints "^node 3 \(127.0.0.1:$refused\)  lost 3 of 3  \(connection refused\)$" &&
     is 122 ping -n "127.0.0.1:$refused" --json && json out '!defined $j->{node_timeout_ms} && $j->{nodes}[0]{lost} == 20' &&
     is 122 ping -n "127.0.0.1:$refused" --count 2 && prints '^no node answered'

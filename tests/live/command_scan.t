@@ -160,9 +160,9 @@ ask 1 SET "$odd" $a PX $long >/dev/null
 ask 1 SET "odd$(printf %0509d 7)" $a PX $long >/dev/null
 ask 0 SET "odd$(printf %01025d 7)" $a PX $long >/dev/null
 ask_all "SET fix:held $a PX $long" "SET fix:leak $b" "HSET fix:java $java:1 1" "SET fix:both $b PX $long" "SET leak:all $b" \
-    "SET leak:both $a PX $long" "SET guard:held $a PX 90000" "SET ask:leak $b"
+    "SET leak:both $a PX $long" "SET guard:held $a PX 900000" "SET ask:leak $b"
 ask_many 0 "SET fix:left $a PX $long" "SET fix:split $a PX $long" "SET fix:list-too $b PX $long" "SET leak:left $a PX $long" \
-    "SET leak:text hello" "SET guard:left $a PX 20000" "SET fix:beside#ticket 17" "SET two:stays $a PX $long" "SET away:left $a PX $long" "SET acl:left $a PX $long"
+    "SET leak:text hello" "SET guard:left $a PX 500000" "SET fix:beside#ticket 17" "SET two:stays $a PX $long" "SET away:left $a PX $long" "SET acl:left $a PX $long"
 ask_many 1 "SET fix:split $b PX $long" "SET fix:beaten $b PX $long" "RPUSH fix:list-too 1" "PERSIST leak:both" "SET ask:leak2 $a"
 ask_many 2 "SET fix:beaten $a PX $long" "SET leak:one $java" "SET fix:text hello"
 ask_many 0 "SET fix:beaten $a PX $long"
@@ -184,7 +184,7 @@ json_of() {
 background odd scan --guard 0 --node-timeout 10s --apart 1s --fix 'odd*'
 background fix scan --guard 0 --node-timeout 10s --apart 1s --fix --json 'fix:*'
 background leak scan --guard 0 --node-timeout 10s --apart 1s --fix --no-ttl --yes 'leak:*'
-background guard scan --node-timeout 10s --apart 1s --fix --json 'guard:*'
+background guard scan --guard 10m --node-timeout 10s --apart 1s --fix --json 'guard:*'
 ask 0 SET two:gone $a PX 100 >/dev/null
 background gone scan --guard 0 --node-timeout 10s --apart 1s --json 'two:g*'
 background rate scan --guard 0 --node-timeout 10s --rate 6000 --count
@@ -256,7 +256,7 @@ check 'a queue whose first no longer asks is told; of a held lock how many wait 
 
 keeps_to_the_guard() {
     ended guard 1 && in_class ttl_over_guard guard:held && in_class maybe_held guard:left && in_class leftover && [ "$(ask 0 EXISTS guard:left)" = 1 ] &&
-    is 1 scan --guard 60s --apart 50ms 'guard:held' && is 0 scan --guard 91s --apart 50ms 'guard:held'
+    is 1 scan --guard 60s --apart 50ms 'guard:held' && is 0 scan --guard 15m --apart 50ms 'guard:held'
 }
 check 'TTLs over the guard are told; what nodes may have forgotten that have just restarted is not removed' keeps_to_the_guard
 

@@ -51,7 +51,7 @@ check 's31 a lock is taken at the master that the sentinels name' locks_at_the_m
 
 says_what_is_missing() {
     stop "$pid_s0" "$pid_s1"
-    is 122 acquire --guard 0 --node-timeout 500ms --no-ticket door &&
+    is 122 acquire --guard 0 --node-timeout 2s --no-ticket door &&
     says 'node 0 \(sentinel:mymaster\): 1 of 3 sentinels name a master; 127\.0\.0\.1:[0-9]*: (it does not answer|no answer)'
     good=$?
     go_on "$pid_s0" "$pid_s1"

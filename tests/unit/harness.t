@@ -92,6 +92,36 @@ leaves_something() {
 }
 check 'a program that leaves a process behind has failed, and it is gone' leaves_something
 
+mkdir "$made/live"
+program live/once <<'END'
+echo '1..1'
+mkdir "$made/tried" 2>/dev/null && printf 'not '
+echo 'ok 1 - the second time'
+END
+program live/never <<'END'
+echo '1..1'
+echo 'not ok 1 - at any time'
+END
+
+once_is_forgiven() {
+    alone tests/run "$made/live/once" "$made/live/never"
+    [ $? = 1 ] && says "^failed beside others, and passed alone: $made/live/once\$" && says '^1 passed, 1 failed$' &&
+        [ "$(grep -c '^   not ok 1 - at any time' "$made/said")" = 2 ]
+}
+check 'a live program that failed beside others is run again alone, and named' once_is_forgiven
+is_strict() {
+    rmdir "$made/tried"
+    AGAIN=no alone tests/run "$made/live/once" "$made/live/never"
+    [ $? = 1 ] && says '^0 passed, 2 failed$'
+}
+check 'with AGAIN=no it is not' is_strict
+fails_alone() {
+    rmdir "$made/tried"
+    alone tests/run "$made/live/once"
+    [ $? = 1 ] && says '^0 passed, 1 failed$'
+}
+check 'nor is one that was alone' fails_alone
+
 # ended_by SIGNAL STATUS PROGRAM NAME: the harness gets the signal when the program has begun the process with that name.
 ended_by() {
     rm -f "$made/$4.pid"
