@@ -6,7 +6,8 @@ cd "$(dirname "$0")/../.." || exit 1
 
 sed -n '/^\.\\" works on$/,/^\.El$/s/^\.It Li \([a-z-]*\) Ta \([a-z]*\) Ta .*/\1 \2/p' tools/man/redlock.7 >"$directory/rows"
 start_server
-tools/need lua5.4 || exit 1
+LUA=$(tools/need --print lua5.4) || exit 1
+export LUA
 
 # disguise_as PRODUCT: sets $disguised to a port.
 disguise_as() {

@@ -131,7 +131,7 @@ my (%text, $lua);       # Scripts by their SHA-1s; the process that runs them, i
 
 sub start_lua {
     my $to = my $from = '';
-    open2($from, $to, 'lua5.4', dirname(__FILE__) . '/lua54.lua', $product->{lua});
+    open2($from, $to, $ENV{LUA} || 'lua5.4', dirname(__FILE__) . '/lua54.lua', $product->{lua});
     return { socket => $from, to => $to, rest => '' };
 }
 
