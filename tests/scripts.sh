@@ -28,6 +28,9 @@ int main(void)
     return $print_status
 }
 
+# script_text TEXT: as print_scripts has printed it, with its line feeds.
+script_text() { printf '%s' "$1" | tr '\f' '\n'; }
+
 # As tools/scripts lists them.
 headers_with_scripts() { sed -n "s/^    '\(.*\.h\)' *=> .*/\1/p" tools/scripts; }
 

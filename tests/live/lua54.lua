@@ -17,7 +17,7 @@ local function read_text(size)
     return text
 end
 
--- A reply as a script sees it. A double that is a whole number comes as an integer, but in RESP2 no double comes as a number.
+-- A reply as a script sees it.
 local function read_reply()
     local line = read_line()
     local sign, rest = line:sub(1, 1), line:sub(2)
@@ -51,6 +51,11 @@ local function undeclared(words, declared)
     end
 end
 
+-- Dragonfly's scripts get a double as a number, and as an integer if it is a whole one (OnDouble); elsewhere it is a text.
+local function gives_number(command, reply) return is_strict and command:lower() == 'zscore' and type(reply) == 'string' end
+
+local function whole_if_possible(number) return math.tointeger(number) or number end
+
 local function caller(declared)
     return function(...)
         local words = { ... }
@@ -58,7 +63,8 @@ local function caller(declared)
         local key = declared and undeclared(words, declared)
         if key then return { err = 'script tried accessing undeclared key, key: ' .. key } end
         write_command(words)
-        return read_reply()
+        local reply = read_reply()
+        return gives_number(words[1], reply) and whole_if_possible(tonumber(reply)) or reply
     end
 end
 

@@ -8,7 +8,7 @@ start_servers 1
 
 # is_taken MACRO SHA-1 TEXT: "-": we know none.
 is_taken() {
-    answer=$(ask 0 SCRIPT LOAD "$(printf '%s' "$3" | tr '\f' '\n')")
+    answer=$(ask 0 SCRIPT LOAD "$(script_text "$3")")
     case $answer in *[!0-9a-f]* | '') echo "$answer"; return 1 ;; esac
     [ "$2" = - ] || [ "$2" = "$answer" ]
 }

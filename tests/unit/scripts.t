@@ -26,7 +26,7 @@ check 'every SHA-1 is that of the text that the compiler sees' every_sha1_is_rig
 luac=$(command -v luac5.1 || command -v luac) || luac=
 all_are_lua() {
     while read -r macro _ text; do
-        printf '%s' "$text" | tr '\f' '\n' | "$luac" -p - || { echo "$macro"; return 1; }
+        script_text "$text" | "$luac" -p - || { echo "$macro"; return 1; }
     done <"$made/scripts"
 }
 if [ -n "$luac" ]; then check 'each script is Lua' all_are_lua; else skip 'each script is Lua' 'no luac'; fi

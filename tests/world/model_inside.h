@@ -97,7 +97,6 @@ void model_answer(const struct scene *scene, const char *text);
 void model_answer_number(const struct scene *scene, int64_t number);
 void model_answer_bulk(const struct scene *scene, struct slice slice);
 
-/* An error inside a script ends with the script's name; sha NULL: no script. */
 void model_answer_error(const struct scene *scene, const char *error);
 
 /* The reason why a write is refused, or NULL. frees: it needs no memory. */

@@ -25,6 +25,7 @@ struct run {
     unsigned key_count, argument_count;
     bool has_written;
     const char *error;          /* The outcome of its last call; NULL: no error. */
+    char of_lua[80];            /* An error that names the line. */
 };
 
 enum effect { READS, FREES, ADDS }; /* FREES: or writes that need no memory. */
@@ -81,8 +82,8 @@ bool script_says(const char *script, const char *words);
 /* The number as Lua compares it. False: it is no number. */
 bool lua_number(struct slice text, double *number);
 
-/* The outcome of a comparison with a counter that is no number depends on which side that is. */
-bool read_counter(struct run *run, struct slice value, double *number, const char *error);
+/* If the counter is no number, the error is that of a comparison: sides is "nil with number", or the other way round. */
+bool read_counter(struct run *run, struct slice value, double *number, const char *sides);
 
 /* The larger of two PTTLs; none at all is the largest. */
 int64_t longer_pttl(int64_t a, int64_t b);

@@ -309,10 +309,12 @@ bool lua_number(struct slice text, double *number)
     return end != (const char *)text.data && end[strspn(end, " \t\r\n\v\f")] == '\0';
 }
 
-bool read_counter(struct run *run, struct slice value, double *number, const char *error)
+bool read_counter(struct run *run, struct slice value, double *number, const char *sides)
 {
-    if (!lua_number(value, number)) run->error = error;
-    return !run->error;
+    if (lua_number(value, number)) return true;
+    snprintf(run->of_lua, sizeof run->of_lua, "-ERR user_script:%u: attempt to compare %s", run->line, sides);
+    run->error = run->of_lua;
+    return false;
 }
 
 int64_t longer_pttl(int64_t a, int64_t b)

@@ -137,7 +137,7 @@ static bool fair_is_old(struct run *run, const struct fair *fair, const struct p
     double round = (double)WIRE_TICKET_MAX;
     if (!fair->is_ours || !fair_says("r+0>=tonumber(c('get',g)or 9007199254740991)")) return false;
     if (!call_get(run, fair->grant, &value)) return false;
-    if (value.data && !read_counter(run, value, &round, "-ERR user_script:2: attempt to compare nil with number")) return false;
+    if (value.data && !read_counter(run, value, &round, "nil with number")) return false;
     return (double)place->poll < round;
 }
 
@@ -246,7 +246,7 @@ static bool fair_polls(struct run *run, struct fair *fair, const struct place *p
     if (fair_may_have(fair, place)) {
         const bool is_free = !fair->value.data || fair->is_ours;
         if (is_free && ticket > 0 &&
-            !read_counter(run, counter, &largest, "-ERR user_script:2: attempt to compare nil with number")) return false;
+            !read_counter(run, counter, &largest, "nil with number")) return false;
         const bool is_more = fair_says("f>tonumber(z)") ? (double)ticket > largest : (double)ticket >= largest;
         run->scene->call->outdated = is_free && ticket > 0 && !is_more;
         if (is_free && (ticket == 0 || is_more)) {
@@ -313,7 +313,7 @@ static bool fair_restores(struct run *run, const struct fair *fair)
         return true;
     }
     if (p.ticket > 0 && !call_get(run, fair->ticket, &counter)) return false;
-    if (counter.data && !read_counter(run, counter, &largest, "-ERR user_script:2: attempt to compare nil with number"))
+    if (counter.data && !read_counter(run, counter, &largest, "nil with number"))
         return false;
     if ((double)p.ticket > largest) {
         if (!may_call(run, "TIME", READS)) return false;

@@ -65,7 +65,7 @@ static bool acquire_looks(struct run *run, bool has_ticket, struct slice *larges
         slice_free(name);
         if (!done) return false;
         *left_ms = acquire_looks_at_each() ? longer_pttl(*left_ms, pttl) : pttl;
-        if (value.data && !read_counter(run, value, &number, "-ERR user_script:2: attempt to compare number with nil"))
+        if (value.data && !read_counter(run, value, &number, "number with nil"))
             return false;
         if (value.data && number > *counter) {
             *counter = number;
@@ -121,7 +121,7 @@ void do_acquire(struct run *run)
 /* Sets *is_taken if another's key is in its way. Marks the other keys whose counters are to be raised. */
 static bool restore_looks(struct run *run, int64_t ticket, bool *is_taken, bool raises[MODEL_KEYS_MAX])
 {
-    static const char no_number[] = "-ERR user_script:2: attempt to compare nil with number";
+    static const char sides[] = "nil with number";
     struct slice value;
     for (unsigned i = 0; i < run->key_count; i++) {
         if (!call_get(run, run->keys[i], &value)) return false;
@@ -130,7 +130,7 @@ static bool restore_looks(struct run *run, int64_t ticket, bool *is_taken, bool 
         double counter = 0;
         const struct slice name = name_with(run->keys[i], "#ticket");
         const bool done = ticket == 0 || (call_get(run, name, &value) &&
-                                          (!value.data || read_counter(run, value, &counter, no_number)));
+                                          (!value.data || read_counter(run, value, &counter, sides)));
         slice_free(name);
         if (!done) return false;
         raises[i] = restore_raises() && ticket > 0 && ((double)ticket > counter || !restore_lowers_nothing());
