@@ -46,8 +46,10 @@ static void report(enum outcome outcome, const struct figures *f)
 {
     static const char *const words[] = { "exhausted", "broken", "not exhausted" };
 
-    printf("%s%s%s%s: %llu states, %llu transitions, depth %u, %.1f s, %.0f states/s, %.0f MB\n", words[outcome],
-           f->limit ? " (limit: " : "", f->limit ? f->limit : "", f->limit ? ")" : "", (unsigned long long)f->states,
+    printf("%s%s%s%s: ", words[outcome],
+           f->limit ? " (limit: " : "", f->limit ? f->limit : "", f->limit ? ")" : "");
+    if (f->calm > 0) printf("held within %u ticks of calm, ", f->calm);
+    printf("%llu states, %llu transitions, depth %u, %.1f s, %.0f states/s, %.0f MB\n", (unsigned long long)f->states,
            (unsigned long long)f->transitions, f->depth, f->seconds, (double)f->states / (f->seconds + 1e-9),
            (double)f->memory / 1e6);
 }
@@ -71,7 +73,7 @@ int main(int count, char **arguments)
         { "extend-a", &b.extensions[0], NULL }, { "extend-b", &b.extensions[1], NULL }, { "losses", &b.losses, NULL },
         { "crashes", &b.crashes, NULL }, { "cancels", &b.cancels, NULL }, { "gains", &b.gains, NULL },
         { "ttl", &b.ttl, NULL }, { "extend-ttl", &b.extend_ttl, NULL }, { "guard", &b.guard, NULL },
-        { "wait", &b.wait, NULL }, { "timeout-ms", &b.timeout_ms, NULL }, { "drift-ppm", &b.drift_ppm, NULL },
+        { "wait", &b.wait, NULL }, { "calm", &b.calm, NULL }, { "timeout-ms", &b.timeout_ms, NULL }, { "drift-ppm", &b.drift_ppm, NULL },
         { "late", &b.late, NULL }, { "pauses", NULL, &b.pauses }, { "brief", NULL, &b.brief },
         { "wall-a", &b.walls[0], NULL }, { "wall-b", &b.walls[1], NULL }, { "wall-0", &b.node_walls[0], NULL },
         { "wall-1", &b.node_walls[1], NULL }, { "wall-2", &b.node_walls[2], NULL }, { "skew", &b.skew, NULL },

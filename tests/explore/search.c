@@ -2,6 +2,7 @@
 
 #include "digest.h"
 #include "oracle.h"
+#include "progress.h"
 #include "story.h"
 
 #include <setjmp.h>
@@ -284,19 +285,29 @@ static unsigned events_to(const struct origins *origins, uint32_t state, struct 
     return count;
 }
 
-static void tell(const struct bounds *bounds, const struct origins *origins, uint32_t state, struct event last)
+static void tell_step(const struct bounds *bounds, unsigned number, struct event event)
 {
     static union { struct world w; uint64_t words[WORDS]; } before;
-    struct event events[STORY_MAX];
-    unsigned count = events_to(origins, state, events + 1) + 1;
 
-    events[0] = last;
+    copy_world(&before, &world);
+    step(bounds, event);
+    story_tell(number, &before.w, event, &world.w, bounds);
+}
+
+/* Returns the number of events. */
+static unsigned tell_way(const struct bounds *bounds, const struct origins *origins, uint32_t state)
+{
+    struct event events[STORY_MAX];
+    unsigned count = events_to(origins, state, events);
+
     copy_world(&world, &first);
-    for (unsigned i = 0; i < count; i++) {
-        copy_world(&before, &world);
-        step(bounds, events[count - 1 - i]);
-        story_tell(i + 1, &before.w, events[count - 1 - i], &world.w, bounds);
-    }
+    for (unsigned i = 0; i < count; i++) tell_step(bounds, i + 1, events[count - 1 - i]);
+    return count;
+}
+
+static void tell(const struct bounds *bounds, const struct origins *origins, uint32_t state, struct event last)
+{
+    tell_step(bounds, tell_way(bounds, origins, state) + 1, last);
 }
 
 /* Tells how the first state that has this digest was reached. Makes all of them anew, so it takes its time. */
@@ -326,6 +337,7 @@ struct run {
     struct seen seen, futures;
     struct origins origins;
     struct queue queue;
+    struct progress progress;
     struct timespec began;
 };
 
@@ -377,6 +389,28 @@ static bool compare(struct run *run, struct digest here, struct digest *next, un
     return false;
 }
 
+/* Does everybody that asks in this state hold, if all is calm from here on? False: no. */
+static bool try_calm(struct run *run, uint32_t state, const void *here)
+{
+    static struct walk walk;
+    unsigned count, sorts = progress_sorts(run->bounds);
+
+    for (unsigned calm = 0; calm <= sorts && run->bounds->calm > 0; calm++) {
+        if (calm & ~sorts) continue;
+        copy_world(&world, here);
+        run->figures->breach = progress_walk(&run->progress, &world.w, run->bounds, calm, &walk);
+        if (!run->figures->breach) continue;
+        printf("%s:\n", run->figures->breach);
+        count = tell_way(run->bounds, &run->origins, state);
+        printf("      all is calm from here on%s%s%s\n", calm & CALM_HOLDS_ON ? ", but a holder holds on" : "",
+               calm & CALM_MUTE ? ", but the last node is mute" : "", calm & CALM_SLOW ? ", but the first node is slow" : "");
+        for (unsigned i = 0; i < walk.count; i++) tell_step(run->bounds, count + i + 1, walk.events[i]);
+        return false;
+    }
+    run->figures->calm = run->progress.most;
+    return true;
+}
+
 /* Tries all that may happen in the state of this number, which is the world. False: something was broken. */
 static bool expand(struct run *run, uint32_t state)
 {
@@ -393,6 +427,7 @@ static bool expand(struct run *run, uint32_t state)
         if (!is_copy && !world.w.is_full) meet(run, state, events[i], next[i]);
     }
     if (!is_copy) run->figures->states++;
+    if (!is_copy && !try_calm(run, state, &here)) return false;
     if (compare(run, digest, next, count, is_copy)) return true;
     printf("%s. The first:\n", run->figures->breach);
     tell_first_of(run->bounds, &run->origins, digest);
@@ -446,7 +481,7 @@ static enum outcome explore(struct run *run)
 
 enum outcome search(const struct bounds *bounds, const struct limits *limits, struct figures *figures)
 {
-    struct run run = { .bounds = bounds, .limits = limits, .figures = figures };
+    struct run run = { .bounds = bounds, .limits = limits, .figures = figures, .progress.step = step };
     struct sigaction trap = { .sa_handler = on_trap, .sa_flags = SA_NODEFER };
     enum outcome outcome;
 
@@ -462,6 +497,7 @@ enum outcome search(const struct bounds *bounds, const struct limits *limits, st
     figures->seconds = seconds_since(&run.began);
     figures->memory = run.memory.most;
     queue_clear(&run.memory, &run.queue);
+    progress_clear(&run.progress);
     free(run.seen.slots);
     free(run.futures.slots);
     free(run.origins.list);

@@ -22,6 +22,7 @@ enum outcome {
 
 struct figures {
     uint64_t states, transitions;   /* States: those expanded. */
+    unsigned calm;              /* The most ticks of calm until a client that asked has held. */
     unsigned depth;             /* Events to the deepest state that was seen, or to the breach. */
     size_t memory;              /* At its most. */
     double seconds;

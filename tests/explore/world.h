@@ -57,6 +57,8 @@ struct bounds {
     bool pauses;                /* A client need not look at the clock when something is due. */
     bool tickets;               /* Clients acquire with tickets (S15). */
     bool keeps;                 /* A crash loses no memory, as with appendfsync always. */
+    unsigned calm;              /* Once all is calm each client that asks holds within so many ticks (see progress.h); 0: that is
+                                 * not looked at. */
     bool only_exclusion;        /* Nothing else is a breach. */
     bool only_order;            /* Only overtaking is a breach. */
     bool only_tickets;          /* Nothing but a ticket that is not larger is. */
