@@ -398,12 +398,14 @@ static bool try_calm(struct run *run, uint32_t state, const void *here)
     for (unsigned calm = 0; calm <= sorts && run->bounds->calm > 0; calm++) {
         if (calm & ~sorts) continue;
         copy_world(&world, here);
+        progress_begin(&world.w, run->bounds);
         run->figures->breach = progress_walk(&run->progress, &world.w, run->bounds, calm, &walk);
         if (!run->figures->breach) continue;
         printf("%s:\n", run->figures->breach);
         count = tell_way(run->bounds, &run->origins, state);
         printf("      all is calm from here on%s%s%s\n", calm & CALM_HOLDS_ON ? ", but a holder holds on" : "",
                calm & CALM_MUTE ? ", but the last node is mute" : "", calm & CALM_SLOW ? ", but the first node is slow" : "");
+        progress_begin(&world.w, run->bounds);
         for (unsigned i = 0; i < walk.count; i++) tell_step(run->bounds, count + i + 1, walk.events[i]);
         return false;
     }
