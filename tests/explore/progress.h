@@ -1,10 +1,10 @@
-/* Liveness: "eventually it is always possible to acquire a lock, even if the client that locked a resource crashes or gets
- * partitioned", by the algorithm's page. So from each state that the search meets, calm is tried: nothing breaks from then on, no
+/* Liveness. "Eventually it is always possible to acquire a lock, even if the client that locked a resource crashes or gets
+ * partitioned", says the algorithm's page. So calm is tried from each state that the search meets. Nothing breaks from then on, no
  * message is late, nobody begins to ask, and clients that ask do so for ever. Each of them must then hold the lock within the ticks
  * that struct bounds allows, or it starves.
  *
- * Calm comes in sorts. Its messages arrive in the order of the clients and nodes, or in the reverse one; a holder releases at once,
- * or holds on until its TTL ends; all nodes answer, or the last one never does; commands to the first one arrive at once, or a tick
+ * Calm comes in sorts. Its messages arrive in the order of the clients and nodes, or in the reverse one. A holder releases at once,
+ * or holds on until its TTL ends. All nodes answer, or the last one never does. Commands to the first one arrive at once, or a tick
  * later, where clients wait that long. In each sort the world has one future, so what is known of a state is known of all that
  * lead to it. */
 #ifndef EXPLORE_PROGRESS_H
@@ -23,7 +23,7 @@ struct walk {
     unsigned count;
 };
 
-/* What is known: from a state of this digest on, all that ask hold within so many ticks. */
+/* From a state of this digest on, all that ask hold within so many ticks. */
 struct known {
     struct digest digest;
     unsigned ticks;

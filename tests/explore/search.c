@@ -389,7 +389,7 @@ static bool compare(struct run *run, struct digest here, struct digest *next, un
     return false;
 }
 
-/* Does everybody that asks in this state hold, if all is calm from here on? False: no. */
+/* Does everybody that asks in this state hold, if all is calm from here on? */
 static bool try_calm(struct run *run, uint32_t state, const void *here)
 {
     static struct walk walk;

@@ -445,8 +445,8 @@ static bool slice_begins(struct slice text, const char *with)
     return text.size >= strlen(with) && memcmp(text.data, with, strlen(with)) == 0;
 }
 
-/* Of two things that are wrong Valkey 9.1 finds the login before an unknown command, and it and Redis 8.6 the slots of keys before a
- * cluster that is down. While a script runs, Valkey lets CLIENT and SELECT through. */
+/* Of two things that are wrong Valkey 9.1 finds the login before an unknown command, and it and Redis 8.6 the slots of keys before
+ * a cluster that is down. While a script runs, Valkey lets CLIENT and SELECT through. */
 static bool same_but_for_order(const char *label, struct slice real, struct slice model)
 {
     if (slice_begins(real, "-NOAUTH "))    return slice_begins(model, "-ERR ");

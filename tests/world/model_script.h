@@ -82,7 +82,7 @@ bool script_says(const char *script, const char *words);
 /* The number as Lua compares it. False: it is no number. */
 bool lua_number(struct slice text, double *number);
 
-/* If the counter is no number, the error is that of a comparison: sides is "nil with number", or the other way round. */
+/* If the counter is no number, the error is that of a comparison. sides is "nil with number", or the other way round. */
 bool read_counter(struct run *run, struct slice value, double *number, const char *sides);
 
 /* The larger of two PTTLs; none at all is the largest. */

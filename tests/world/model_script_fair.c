@@ -313,8 +313,7 @@ static bool fair_restores(struct run *run, const struct fair *fair)
         return true;
     }
     if (p.ticket > 0 && !call_get(run, fair->ticket, &counter)) return false;
-    if (counter.data && !read_counter(run, counter, &largest, "nil with number"))
-        return false;
+    if (counter.data && !read_counter(run, counter, &largest, "nil with number")) return false;
     if ((double)p.ticket > largest) {
         if (!may_call(run, "TIME", READS)) return false;
         if (ticket_is_ahead(run, p.ticket, p.skew_ms)) return true;

@@ -65,8 +65,7 @@ static bool acquire_looks(struct run *run, bool has_ticket, struct slice *larges
         slice_free(name);
         if (!done) return false;
         *left_ms = acquire_looks_at_each() ? longer_pttl(*left_ms, pttl) : pttl;
-        if (value.data && !read_counter(run, value, &number, "number with nil"))
-            return false;
+        if (value.data && !read_counter(run, value, &number, "number with nil")) return false;
         if (value.data && number > *counter) {
             *counter = number;
             *largest = value;

@@ -153,8 +153,7 @@ static enum try try_free_slot(struct run *run, struct search *search, struct sli
     double number = 0;
     search->free_in_ms = -2;
     if (p->ticket > 0 && !call_get(run, counter, &value)) return raise_try(run);
-    if (value.data && !read_counter(run, value, &number, "nil with number"))
-        return raise_try(run);
+    if (value.data && !read_counter(run, value, &number, "nil with number")) return raise_try(run);
     if (p->ticket == 0 || (permit_wants_more() ? (double)p->ticket > number : (double)p->ticket >= number))
         return grant_slot(run, p, name, counter);
     if (number > search->counter) {
