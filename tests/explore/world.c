@@ -779,7 +779,6 @@ static void extend(struct world *w, const struct bounds *bounds, unsigned c)
         w->breach = "redlock_start_extend refuses a lock that is held";
 }
 
-/* The engine does it so, with the TTL that the lock has. */
 /* A change of role goes out as text, for nodes that do not know the script. These know all. */
 static void send_by_sha1(struct client *client)
 {
