@@ -58,7 +58,7 @@ TEST(another_thread_ends_a_wait_and_nothing_is_left_of_it)
     CHECK(took_ms < PATIENCE_MS);
     redlock_close(&alice, CLOSE_MS);
     CHECK(key_is_on_all(nodes, NODES, "waited-for", "stranger"));
-    CHECK_SOON(key_is_gone(nodes, NODES, "waited-for#waiters"));
+    CHECK(key_is_gone(nodes, NODES, "waited-for#waiters"));
 }
 
 TEST(another_thread_ends_the_wait_for_connections)
