@@ -13,9 +13,7 @@ static struct known *find(const struct progress *p, struct digest digest)
 {
     size_t i = digest.low & (p->size - 1);
 
-    while ((p->slots[i].digest.low != 0 || p->slots[i].digest.high != 0) &&
-           (p->slots[i].digest.low != digest.low || p->slots[i].digest.high != digest.high))
-        i = (i + 1) & (p->size - 1);
+    while (!digest_is_none(p->slots[i].digest) && !digests_are_equal(p->slots[i].digest, digest)) i = (i + 1) & (p->size - 1);
     return &p->slots[i];
 }
 
@@ -30,7 +28,7 @@ static void enlarge(struct progress *p)
         exit(70);
     }
     for (size_t i = 0; i < p->size; i++)
-        if (p->slots[i].digest.low != 0 || p->slots[i].digest.high != 0) *find(&bigger, p->slots[i].digest) = p->slots[i];
+        if (!digest_is_none(p->slots[i].digest)) *find(&bigger, p->slots[i].digest) = p->slots[i];
     free(p->slots);
     *p = bigger;
 }
@@ -41,7 +39,7 @@ static bool recall(const struct progress *p, struct digest digest, unsigned *tic
     const struct known *known = find(p, digest);
 
     *ticks = known->ticks;
-    return known->digest.low != 0 || known->digest.high != 0;
+    return !digest_is_none(known->digest);
 }
 
 static void remember(struct progress *p, struct digest digest, unsigned ticks)
@@ -85,14 +83,14 @@ static bool is_calm(const struct world *w, const struct bounds *bounds, unsigned
 /* Time passes when nothing else is to be done. */
 static struct event choose(const struct world *w, const struct bounds *bounds, unsigned calm)
 {
-    struct event events[EVENTS_MAX], chosen = { .kind = EVENT_TIME };
+    struct event events[EVENTS_MAX];
     unsigned count = world_events(w, bounds, events);
 
     for (unsigned i = 0; i < count; i++) {
         struct event e = events[calm & CALM_REVERSE ? count - 1 - i : i];
         if (is_calm(w, bounds, calm, e)) return e;
     }
-    return chosen;
+    return (struct event){ .kind = EVENT_TIME };
 }
 
 /* ---- Clients that ask ---- */

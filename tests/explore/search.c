@@ -78,8 +78,8 @@ static bool seen_put(struct seen *seen, struct digest digest)
 {
     size_t i = digest.low & (seen->size - 1);
 
-    while (seen->slots[i].low != 0 || seen->slots[i].high != 0) {
-        if (seen->slots[i].low == digest.low && seen->slots[i].high == digest.high) return false;
+    while (!digest_is_none(seen->slots[i])) {
+        if (digests_are_equal(seen->slots[i], digest)) return false;
         i = (i + 1) & (seen->size - 1);
     }
     seen->slots[i] = digest;
@@ -94,7 +94,7 @@ static void seen_resize(struct memory *memory, struct seen *seen, size_t size)
     bigger.slots = resize(memory, NULL, 0, size * sizeof *bigger.slots);
     memset(bigger.slots, 0, size * sizeof *bigger.slots);
     for (size_t i = 0; i < seen->size; i++)
-        if (seen->slots[i].low != 0 || seen->slots[i].high != 0) seen_put(&bigger, seen->slots[i]);
+        if (!digest_is_none(seen->slots[i])) seen_put(&bigger, seen->slots[i]);
     discard(memory, seen->slots, seen->size * sizeof *seen->slots);
     *seen = bigger;
 }
@@ -321,7 +321,7 @@ static void tell_first_of(const struct bounds *bounds, const struct origins *ori
         copy_world(&world, &first);
         while (count > 0) step(bounds, events[--count]);
         candidate = digest_of(&world.w, bounds);
-        if (candidate.high != digest.high || candidate.low != digest.low) continue;
+        if (!digests_are_equal(candidate, digest)) continue;
         tell(bounds, origins, origins->list[state].state, unpack(origins->list[state].event));
         return;
     }
