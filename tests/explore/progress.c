@@ -45,6 +45,7 @@ static bool recall(const struct progress *p, struct digest digest, unsigned *tic
 static void remember(struct progress *p, struct digest digest, unsigned ticks)
 {
     if (p->count >= p->size / 4 * 3) enlarge(p);
+    REDLOCK_CHECK(digest_is_none(find(p, digest)->digest));     /* A walk that comes back to a state never ends. */
     *find(p, digest) = (struct known){ digest, ticks };
     p->count++;
 }
@@ -134,6 +135,7 @@ const char *progress_walk(struct progress *p, struct world *w, const struct boun
     unsigned ticks = 0, rest = 0, asked;
     const char *breach;
 
+    REDLOCK_CHECK(bounds->calm > 0 && !(calm & ~progress_sorts(bounds)));
     if (p->size == 0) enlarge(p);
     for (walk->count = 0; (asked = all_that_ask(w, bounds)) != 0; walk->count++) {
         struct event e = choose(w, bounds, calm);
