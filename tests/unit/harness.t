@@ -5,6 +5,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
 
 export GRACE_S=1
+unset AGAIN
 made=$(mktemp -d) || exit 1
 # Removes everything that a failing harness has left.
 # shellcheck disable=SC2046    # The process ids are several words.

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Every sed script in the lists of mutants, canaries and faults changes the file that it names. A line that
 # was moved or reworded is therefore noticed at once, not when the list is next worked off. Nothing is built.
+# And lists that are worked off by turns are worked off.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
 
@@ -34,4 +35,18 @@ all_change_their_file() {
 for file in tests/mutants/list tests/explore/mutants tests/sim/run tests/prove/faults; do
     check "every script in $file changes the file that it names" all_change_their_file "$file"
 done
+
+# More turns than lines are turns, too.
+all_have_a_turn() {
+    for turns in 1 2 3 4 5; do
+        : >"$made/had"
+        for turn in 0 1 2 3 4; do
+            printf '%s\n' a b c d | TURNS=$turns TURN=$turn tests/by_turns >"$made/turn"
+            [ -s "$made/turn" ] || { echo "nothing with TURNS=$turns TURN=$turn"; return 1; }
+            cat "$made/turn" >>"$made/had"
+        done
+        [ "$(sort -u "$made/had" | tr -d '\n')" = abcd ] || { echo "not all with TURNS=$turns:"; cat "$made/had"; return 1; }
+    done
+}
+check 'at each commit some lines of a list have their turn, and at so many commits all' all_have_a_turn
 finish
