@@ -68,6 +68,14 @@ static const struct model_call *last_call(struct cluster *cluster, unsigned k, c
     return NULL;
 }
 
+static unsigned call_count(struct cluster *cluster, unsigned k, const char *name)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < NODE(k)->call_count; i++) count += strcmp(NODE(k)->calls[i].name, name) == 0;
+    return count;
+}
+
 static void remove_key_of(struct cluster *cluster, unsigned k, unsigned slot)
 {
     const char *name = slot_name(slot);
@@ -166,6 +174,50 @@ TEST(s20_a_quorum_of_one_slot_is_held_and_grants_of_others_are_given_up_at_once)
     EXPECT_KEY_ABSENT(3, "pool:4");
     EXPECT_HELD(0);
     CHECK_INT(redlock_owed(LOCK(0)), 0);
+    for (unsigned k = 0; k < NODES; k++) CHECK_INT(call_count(cluster, k, "RESTORE"), free_slots[k] == 2 ? 0 : 1);
+}
+
+/* Node 0 has granted slot 2 in the first attempt. In the second it refuses, nodes 1 and 2 grant that slot, and node 3 refuses
+ * last. */
+TEST(s20_a_slot_of_an_earlier_attempt_is_not_counted)
+{
+    static const unsigned free_slots[NODES] = { 2, 2, 3, 3, 1 };
+    CLUSTER(NODES);
+
+    leave_free(cluster, free_slots);
+    PERMIT(0, K);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    RUN_MS(5);
+    for (unsigned k = 0; k < NODES; k++) take_slots(cluster, k, 0x1e);
+    for (unsigned k = 1; k < 3; k++) remove_key_of(cluster, k, 2);
+    for (unsigned k = 1; k <= 3; k++) DELAY_US(k, (k + 1) * CLUSTER_DELAY_US);
+    PERMIT(0, K);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    EXPECT_NOT_HELD(0);
+}
+
+/* Node 1 grants slot 3 behind the first attempt, which was lost, and when slot 2 is held by the second. */
+TEST(s8_a_slot_that_an_earlier_attempt_was_granted_is_not_moved)
+{
+    static const unsigned free_slots[NODES] = { 2, 3, 2, 2, 0 };
+    CLUSTER(NODES);
+
+    kind_teach_scripts(cluster);
+    for (unsigned k = 0; k < NODES; k++) take_slots(cluster, k, k == 1 ? 0x16 : 0x1e);
+    cluster->links[0][1].to_client_us = 20000;
+    PERMIT(0, K);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    for (unsigned k = 0; k < NODES; k++)
+        if (free_slots[k] == 2) remove_key_of(cluster, k, 2);
+    PERMIT(0, K);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(SLOT(0), 2);
+    RUN_MS(100);
+    CHECK_INT(redlock_last_round(LOCK(0))->granted, 0xd);
+    EXPECT_VOTE(0, 1, REDLOCK_VOTE_PENDING);
+    CHECK_INT(call_count(cluster, 1, "RESTORE"), 0);
+    EXPECT_KEY_ABSENT(1, "pool:3");
+    CHECK_INT(slot_keys(cluster, 2), NODES);    /* Two are the rival's. */
 }
 
 /* The votes for it that come after the quorum count; those for another slot are given up when they come. */
@@ -367,14 +419,6 @@ TEST(s20_an_extension_gives_up_another_slot_that_was_not_known_of)
     EXPECT_HELD(0);
 }
 
-static unsigned call_count(struct cluster *cluster, unsigned k, const char *name)
-{
-    unsigned count = 0;
-
-    for (size_t i = 0; i < NODE(k)->call_count; i++) count += strcmp(NODE(k)->calls[i].name, name) == 0;
-    return count;
-}
-
 /* Its late grant and its refusal of an extension say the same. If two restores were on their way, a
  * release would remove one. */
 TEST(s20_a_node_that_grants_another_slot_while_it_is_asked_to_extend_gets_one_restore)
@@ -396,6 +440,23 @@ TEST(s20_a_node_that_grants_another_slot_while_it_is_asked_to_extend_gets_one_re
     EXPECT_HELD(0);
 }
 
+/* It has nothing of ours, so there is nothing to move. */
+TEST(s20_a_node_that_refuses_when_a_slot_is_held_is_asked_for_no_other)
+{
+    CLUSTER(NODES);
+
+    kind_teach_scripts(cluster);
+    take_slots(cluster, 1, 0x1e);
+    DELAY_US(1, 20000);
+    PERMIT(0, K);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_VOTE(0, 1, REDLOCK_VOTE_PENDING);
+    RUN_MS(200);
+    EXPECT_VOTE(0, 1, REDLOCK_VOTE_REFUSED);
+    CHECK_INT(call_count(cluster, 1, "RESTORE"), 0);
+    CHECK(!last_call(cluster, 1, "RELEASE"));
+}
+
 /* This happens if a node's restart is found while its grant is on the way. */
 TEST(s20_a_node_that_grants_another_slot_and_is_not_asked_to_extend_gives_it_up)
 {
@@ -414,6 +475,7 @@ TEST(s20_a_node_that_grants_another_slot_and_is_not_asked_to_extend_gives_it_up)
     EXPECT_STATUS(0, REDLOCK_OK);
     EXPECT_VOTE(0, 1, REDLOCK_VOTE_NOT_ASKED);
     RUN_MS(200);
+    EXPECT_VOTE(0, 1, REDLOCK_VOTE_NOT_ASKED);      /* S8: it has answered the acquire. */
     EXPECT_KEY_ABSENT(1, "pool:3");
     EXPECT_HELD(0);
 }
@@ -867,9 +929,34 @@ TEST(one_in_line_whose_votes_were_split_asks_for_the_slot_of_most_alone)
     while (LOCK(0)->phase != REDLOCK_PHASE_WAITING) RUN_US(50);
     const unsigned slot = LOCK(0)->permit.slot;
     CHECK(slot == 2 || slot == 3);
+    CHECK(LOCK(0)->retry_at - CLIENT_NOW(0) < 10000);
     for (unsigned k = 0; k < NODES; k++) remove_key_of(cluster, k, 4);
+    while (LOCK(0)->phase != REDLOCK_PHASE_ACQUIRING) RUN_US(50);
+    CHECK_INT(LOCK(0)->permit.slot, slot);
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+/* A slot is free on so many of five nodes, and the others refuse for its holder. Returns the slot that is asked for next. */
+static unsigned slot_after(unsigned free_nodes, bool is_in_line)
+{
+    CLUSTER_OF(NODES, 1, config.wake_ups = is_in_line; config.retry_ms = 100);
+
+    kind_teach_scripts(cluster);
+    for (unsigned k = 0; k < NODES; k++) take_slots(cluster, k, 0x1eu);
+    START_PERMIT(0, K, 60000);
+    RUN_MS(20);
+    for (unsigned k = 0; k < free_nodes; k++) remove_key_of(cluster, k, k % 2 ? 2 : 3);
+    while (redlock_last_round(LOCK(0))->granted == 0) RUN_US(50);
+    while (LOCK(0)->phase != REDLOCK_PHASE_WAITING) RUN_US(50);
+    return LOCK(0)->permit.slot;
+}
+
+TEST(only_one_in_line_whose_votes_were_split_by_a_quorum_asks_for_one_slot)
+{
+    CHECK(slot_after(3, true) != 0);
+    CHECK_INT(slot_after(2, true), 0);
+    CHECK_INT(slot_after(3, false), 0);
 }
 
 static void name_slot(struct cluster *cluster, unsigned client, unsigned k, uint8_t slot)
@@ -884,7 +971,7 @@ static void name_slot(struct cluster *cluster, unsigned client, unsigned k, uint
 TEST(one_that_nodes_tell_of_several_slots_asks_for_that_of_most)
 {
     static const struct { uint8_t named[3], asked; } cases[] = {
-        { { 2, 2, 1 }, 2 }, { { 1, 2, 2 }, 2 }, { { 2, 1, 2 }, 2 }, { { 9, 9, 2 }, 0 }, { { 2, 2, 2 }, 2 },
+        { { 2, 2, 1 }, 2 }, { { 1, 2, 2 }, 2 }, { { 2, 1, 2 }, 2 }, { { 9, 9, 2 }, 0 }, { { 2, 2, 2 }, 2 }, { { 2, 1 }, 0 },
     };
 
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -893,9 +980,27 @@ TEST(one_that_nodes_tell_of_several_slots_asks_for_that_of_most)
         for (unsigned c = 0; c < 2; c++) PERMIT(c, 2);
         START_PERMIT(2, 2, 60000);
         RUN_MS(50);
-        for (unsigned k = 0; k < 3; k++) name_slot(cluster, 2, k, cases[i].named[k]);
+        for (unsigned k = 0; k < 3; k++)
+            if (cases[i].named[k] != 0) name_slot(cluster, 2, k, cases[i].named[k]);
         CHECK_INT(LOCK(2)->permit.slot, cases[i].asked);
     }
+}
+
+/* One node's word is not enough to be woken, and is forgotten when the lock asks by itself. */
+TEST(one_that_one_node_tells_of_a_slot_asks_for_any)
+{
+    CLUSTER_OF(5, 3, config.wake_ups = true; config.retry_ms = 100);
+
+    for (unsigned c = 0; c < 2; c++) PERMIT(c, 2);
+    START_PERMIT(2, 2, 60000);
+    RUN_MS(50);
+    name_slot(cluster, 2, 0, 2);
+    CHECK_INT(LOCK(2)->permit.slot, 2);
+    while (LOCK(2)->phase != REDLOCK_PHASE_ACQUIRING) RUN_US(50);
+    CHECK_INT(LOCK(2)->permit.slot, 0);
+    while (LOCK(2)->phase != REDLOCK_PHASE_WAITING) RUN_US(50);
+    name_slot(cluster, 2, 0, 1);
+    CHECK_INT(LOCK(2)->permit.slot, 1);
 }
 
 TEST(one_whose_time_is_over_gives_its_entry_back)

@@ -1043,6 +1043,7 @@ TEST(s10_held_is_computed_and_needs_nobody_to_tell)
     CHECK_INT(VALID_US(0), 1);
     RUN_US(1);
     EXPECT_NOT_HELD(0);
+    CHECK_INT(cluster_extend(cluster, 0, 0, 1000), REDLOCK_LOST);
     RUN_MS(5000);
     EXPECT_NOT_HELD(0);
 }

@@ -552,6 +552,15 @@ TEST(the_time_to_a_free_lock_is_told_after_waiting_in_vain_as_well)
     CHECK(redlock_free_in_ms(LOCK(0)) <= 19000 && redlock_free_in_ms(LOCK(0)) > 17000);
 }
 
+TEST(the_attempt_that_won_is_the_last_one)
+{
+    CLUSTER(3);
+    RIVAL_ON_ALL("door", 1000);
+    ACQUIRE_WAIT(0, "door", DOOR_TTL, 20000);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(redlock_attempt_status(LOCK(0)), REDLOCK_OK);
+}
+
 TEST(a_lock_of_another_kind_refuses_and_does_not_look_like_a_dead_node)
 {
     CLUSTER(3);
