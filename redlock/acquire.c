@@ -14,15 +14,16 @@
 void acquire_ask(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     uint8_t state = lock->stakes[k].state;
-    bool leaves_soon = state == STAKE_LEAVING || (state == STAKE_OWED && !(lock->deferred & bit_of(k)));
     bool may_ask = stake_may_ask(r, k, has_ticket(lock));
+    bool is_deferred = lock->deferred & bit_of(k);      /* If it is not, an older stake is cleared soon. */
 
     REDLOCK_CHECK(lock->phase == REDLOCK_PHASE_ACQUIRING);
     REDLOCK_ASSERT(round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING);
     REDLOCK_ASSERT(state != STAKE_PLACED || lock->kind->keeps_place);
     if ((state == STAKE_NONE || state == STAKE_PLACED) && may_ask) stake_want(r, lock, k, REDLOCK_COMMAND_ACQUIRE);
-    else if (!leaves_soon || !may_ask)  round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
-    REDLOCK_ASSERT(leaves_soon || lock->stakes[k].want == REDLOCK_COMMAND_ACQUIRE ||
+    else if (is_deferred || !may_ask)  round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
+    REDLOCK_ASSERT(!is_deferred || state == STAKE_OWED);
+    REDLOCK_ASSERT(state == STAKE_OWED || state == STAKE_LEAVING || lock->stakes[k].want == REDLOCK_COMMAND_ACQUIRE ||
                    round_vote_of(&lock->round, k) != REDLOCK_VOTE_PENDING);
 }
 

@@ -156,8 +156,8 @@ static enum redlock_trouble class_of(const struct wire_reply *reply)
 /* NOSCRIPT: somebody ran SCRIPT FLUSH, or nobody has used the script there yet. */
 static bool send_text(struct redlock *r, const struct answer *a)
 {
-    if (a->meaning != REDLOCK_ANSWER_ERROR || a->trouble != REDLOCK_TROUBLE_NOSCRIPT) return false;
-    if (a->form != REDLOCK_FORM_BY_SHA1) return false;
+    if (a->trouble != REDLOCK_TROUBLE_NOSCRIPT || a->form != REDLOCK_FORM_BY_SHA1) return false;
+    REDLOCK_ASSERT(a->meaning == REDLOCK_ANSWER_ERROR);
     REDLOCK_ASSERT(a->command != REDLOCK_COMMAND_PTTL && a->command != REDLOCK_COMMAND_GETRANGE);        /* No scripts. */
     if (a->command == REDLOCK_COMMAND_RELEASE) stake_set(a->lock, a->k, STAKE_OWED);
     REDLOCK_ASSERT(a->lock->stakes[a->k].state != STAKE_LEAVING);

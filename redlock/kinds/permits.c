@@ -116,7 +116,7 @@ static const struct wire_row permit_wait = {
 
 /* ---- Answers ---- */
 
-/* The nodes that have granted the same slot in the round as node k. */
+/* The nodes that have granted the slot of node k in the round. */
 static uint16_t slot_mates(const struct redlock_lock *lock, uint16_t grants, unsigned k)
 {
     uint16_t mates = 0;
@@ -144,7 +144,7 @@ static void count_votes(struct redlock_lock *lock)
     uint16_t grants = all_grants(lock), best = 0;
 
     for (unsigned j = 0; j < round->node_count; j++) {
-        uint16_t mates = grants & bit_of(j) ? slot_mates(lock, grants, j) : 0;
+        uint16_t mates = slot_mates(lock, grants, j);
         if (round_count(mates) > round_count(best)) best = mates;
     }
     round->refused = (uint16_t)((round->refused | grants) & ~best);
@@ -183,8 +183,7 @@ static void count_grant(struct redlock *r, struct redlock_lock *lock, unsigned k
     }
     count_votes(lock);
     if (round_verdict(&lock->round, r->now_us, min_validity_us(lock)) != VERDICT_WON) return;
-    for (unsigned j = 0; j < r->node_count; j++)
-        if (lock->round.granted & bit_of(j)) slot = lock->use.slots[j];
+    REDLOCK_ASSERT(slot_mates(lock, lock->round.granted, k) == lock->round.granted);    /* No other slot had a quorum before. */
     take_slot(r, lock, slot);
 }
 
