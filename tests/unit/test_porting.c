@@ -148,6 +148,32 @@ TEST(of_two_devices_with_random_bytes_of_their_own_neither_touches_the_lock_of_t
     EXPECT_KEYS("door", 5);
 }
 
+/* ---- The engine is made ready by a request ---- */
+
+/* Nothing else was switched on. Every other story uses engines in which all is. */
+TEST(a_request_switches_on_what_its_kind_needs)
+{
+    static const struct redlock_kind *const kinds[] = { &redlock_shared, &redlock_fair, &redlock_permits, &redlock_redisson };
+    static struct redlock_node nodes[1];
+    static uint64_t memory[REDLOCK_MEMORY_DEFAULT(1) / 8 + 1];
+
+    for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct redlock r;
+        struct redlock_lock lock;
+        struct redlock_request request = story_request("door", TTL_MS, 0);
+
+        TAP_CONTEXT("kind %u", i);
+        request.kind = kinds[i];
+        request.permits = kinds[i] == &redlock_permits;
+        CHECK_INT(redlock_init(&r, NULL, nodes, 1, memory, sizeof memory, 1), REDLOCK_OK);
+        CHECK(!r.holding && !r.hashing && !r.restoring);
+        redlock_lock_init(&lock);
+        CHECK_INT(redlock_start_acquire(&r, &lock, &request, 1), REDLOCK_OK);
+        CHECK(r.holding && r.hashing);
+        CHECK_INT(r.restoring != NULL, kinds[i] == &redlock_permits);
+    }
+}
+
 /* ---- A wall clock ---- */
 
 static enum redlock_status start(bool ticket)

@@ -946,4 +946,55 @@ TEST(a_value_has_room_for_the_longest_holder_and_no_more)
     CHECK_INT(wire_value_text(token, NULL, text), REDLOCK_TOKEN_TEXT);
 }
 
+/* ---- The tables of commands ---- */
+
+/* A script without a SHA-1 would be sent whole each time, and an answer out of its range would be believed. */
+static void check_rows(const struct wire_row *const *rows, int lowest_release, int lowest_extend)
+{
+    for (unsigned i = 0; i < KIND_ROWS; i++) {
+        const struct wire_row *row = rows[i];
+
+        TAP_CONTEXT("row %u of %d", i, lowest_extend);
+        if (!row) continue;
+        CHECK_INT(row->text != NULL, row->sha1 != NULL);
+        if (i == KIND_EXTEND) CHECK_INT(row->lowest, lowest_extend);
+        if (i == KIND_EXTEND) CHECK_INT(row->highest, 1);
+        if (i == KIND_RELEASE || i == KIND_WAKE) CHECK_INT(row->lowest, lowest_release);
+        if (i == KIND_WAKE) CHECK_INT(row->highest, 2);
+    }
+}
+
+TEST(every_script_of_a_kind_has_a_sha1_and_the_range_of_its_answers)
+{
+    for (unsigned role = 0; role < SHARED_ROLES; role++) {
+        const struct redlock_kind *kind = shared_kind((enum shared_role)role);
+        check_rows(kind->rows, -1, -2);
+        CHECK_INT(kind->rows[KIND_RELEASE]->highest, 1);
+        CHECK(kind->rows[KIND_GIVE_BACK] == kind->rows[KIND_WAKE]);
+    }
+    check_rows(redlock_shared.rows, -1, 0);
+    check_rows(redlock_fair.rows, -1, 0);
+    check_rows(redlock_permits.rows, 0, 0);
+    check_rows(redlock_redisson.rows, -1, 0);
+    check_rows(plain_scripted()->rows, -1, 0);
+    check_rows(plain_scripts_for_one_loaded()->rows, -1, 0);
+    check_rows(plain_scripts_for_all()->rows, -1, 0);
+    CHECK_INT(redlock_shared.rows[KIND_RELEASE]->highest, 1);
+    CHECK_INT(redlock_fair.rows[KIND_RELEASE]->highest, 1);
+    CHECK(redlock_shared.rows[KIND_GIVE_BACK] == redlock_shared.rows[KIND_WAKE]);
+    CHECK(redlock_fair.rows[KIND_GIVE_BACK] == redlock_fair.rows[KIND_WAKE]);
+    CHECK(redlock_permits.rows[KIND_GIVE_BACK] == redlock_permits.rows[KIND_WAKE]);
+}
+
+/* Where no script sets a key again, the command that acquires does. */
+TEST(a_key_is_set_again_in_all_forms_of_an_engine)
+{
+    CHECK(redlock_redisson.rows[KIND_RESTORE] == redlock_redisson.rows[KIND_ACQUIRE]);
+    CHECK(plain_scripts_for_one()->rows[KIND_RESTORE] == plain_scripts_for_one()->rows[KIND_ACQUIRE]);
+    CHECK(plain_scripts_for_one_loaded()->rows[KIND_RESTORE] == plain_scripts_for_one_loaded()->rows[KIND_ACQUIRE]);
+    CHECK(plain_scripts_for_all()->rows[KIND_RESTORE] == plain_scripts_for_all()->rows[KIND_ACQUIRE]);
+    CHECK(!plain_scripts_for_one()->identify);
+    CHECK(plain_scripts_for_one_loaded()->identify && plain_scripts_for_all()->identify);
+}
+
 TAP_MAIN
