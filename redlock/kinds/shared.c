@@ -238,7 +238,6 @@ static enum redlock_status shared_judged(struct redlock *r, struct redlock_lock 
         shared_become(lock, SHARED_DOWNGRADED);
         if (status != REDLOCK_LOST) status = (enum redlock_status)lock->attempt_status;
     }
-    if (has_role(lock, SHARED_CANCELLED) && status == REDLOCK_OK) shared_become(lock, SHARED_DOWNGRADED);
     return status;
 }
 
@@ -246,8 +245,8 @@ static enum redlock_status shared_judged(struct redlock *r, struct redlock_lock 
  * by its present token, so that there is no other upgrade, which would forget the token of the first. */
 static void shared_cancelled(struct redlock *r, struct redlock_lock *lock)
 {
-    if (has_role(lock, SHARED_UPGRADING)) step_back(r, lock, SHARED_CANCELLED);
-    if (has_role(lock, SHARED_UNDOING)) shared_become(lock, SHARED_CANCELLED);
+    if (has_role(lock, SHARED_UPGRADING)) step_back(r, lock, SHARED_DOWNGRADED);
+    if (has_role(lock, SHARED_UNDOING)) shared_become(lock, SHARED_DOWNGRADED);
 }
 
 /* ---- Possible combinations ---- */
@@ -299,7 +298,6 @@ const struct redlock_kind *shared_kind(enum shared_role role)
         [SHARED_UPGRADING] = WITH_TWO_TOKENS(writer, true),
         [SHARED_UPGRADED] = WITH_TWO_TOKENS(writer, false),
         [SHARED_UNDOING] = WITH_TWO_TOKENS(reader, true),
-        [SHARED_CANCELLED] = WITH_TWO_TOKENS(reader, true),
         [SHARED_DOWNGRADED] = WITH_TWO_TOKENS(reader, true),
     };
 #undef WITH_TWO_TOKENS

@@ -6,7 +6,7 @@
 
 /* A reader that has never been a writer has the kind redlock_shared. A node may know any other by either of two tokens. */
 enum shared_role {
-    SHARED_UPGRADING, SHARED_UPGRADED, SHARED_UNDOING, SHARED_CANCELLED, SHARED_DOWNGRADED, SHARED_ROLES
+    SHARED_UPGRADING, SHARED_UPGRADED, SHARED_UNDOING, SHARED_DOWNGRADED, SHARED_ROLES
 };
 REDLOCK_PRIVATE const struct redlock_kind *shared_kind(enum shared_role role);
 

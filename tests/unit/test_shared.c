@@ -2,6 +2,7 @@
  * writer, and a writer a reader (S22). The clients are engines that use all features. */
 #include "../world/story.h"
 
+#include "../../redlock/kinds/shared.h"
 #include "../../redlock/lock_state.h"
 
 enum { DOOR_TTL = 10000 };
@@ -488,6 +489,27 @@ TEST(an_upgrade_that_is_cancelled_leaves_a_reader)
     NO_KEYS();
 }
 
+/* The next extension says what becomes of itself, and not of the upgrade. */
+TEST(an_upgrade_that_is_cancelled_while_it_is_undone_leaves_a_reader)
+{
+    SHARING(3, 1);
+    SHARED(0);
+    RUN_MS(5);
+    for (unsigned k = 0; k < 2; k++) ANSWERS_ONCE(k, "EVAL", ":0\r\n");
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_OK);
+    while (LOCK(0)->kind != shared_kind(SHARED_UNDOING)) RUN_US(10);
+    redlock_cancel(ENGINE(0), LOCK(0), CLIENT_NOW(0));
+    EXPECT_STATUS(0, REDLOCK_CANCELLED);
+    CHECK(redlock_is_shared(LOCK(0)));
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RELEASE(0);
+    RUN_MS(5);
+    NO_KEYS();
+}
+
 TEST(s22_a_downgrade_lets_readers_in_and_no_writer_in_between)
 {
     SHARING(3, 3);
@@ -599,6 +621,20 @@ TEST(a_lock_that_a_node_may_know_in_another_role_is_idle_before_it_is_acquired_a
     RUN_MS(2 * DOOR_TTL);
     SHARED(0);
     EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+/* It is a reader again, but node 2 has its first token. */
+TEST(s6_a_lock_that_a_node_may_know_by_another_token_is_idle_before_it_is_acquired_again)
+{
+    SHARING(3, 1);
+    SHARED(0);
+    RUN_MS(5);
+    cluster_stall(cluster, 0, 2);
+    UPGRADE(0);
+    DOWNGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(DOOR_TTL);
+    CHECK_INT(start_shared(cluster, 0, 0), REDLOCK_BAD_STATE);
 }
 
 TEST(a_lock_whose_role_all_nodes_know_is_acquired_again_as_any_other)
