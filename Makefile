@@ -89,7 +89,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 # ---- Library, command, test programs ----
 
-.PHONY: all test test-unit test-live test-tls test-through-tls programs check-symbols check-floors compilers processors bare mutants sim soak stories explore \
+.PHONY: all test test-unit test-live test-tls test-through-tls programs check-symbols check-floors compilers processors bare mutants faults sim soak stories explore \
         playground test-playground test-page guide test-guide chaos chaos-sentinel interop monitoring examples firmware fuzz coverage prove proof misra demo bench cost size amalgamation lint scripts \
         shared packages dist deb \
         install install-lib install-bin install-shared uninstall clean help FORCE
@@ -253,6 +253,11 @@ bare:
 # Builds in which one rule of safety is broken on purpose, and each must be caught.
 mutants:
 	@BUILD='$(abspath $(BUILD))' CC='$(CC)' tests/mutants/run
+
+# Faults that are made of the code by rule; those that the unit tests do not find are listed with their reasons.
+faults:
+	@tools/need python3 clang redis-server
+	@tests/faults/run
 
 # Thousands of faulty worlds in virtual time; for so many seconds; and the stories that the literature tells.
 sim:
@@ -531,7 +536,8 @@ help:
 	@echo 'make compilers      what is handed out, by five compilers, in all standards, without a warning; as C++; with sanitizers'
 	@echo 'make processors     unit tests, simulator and locks on s390x, powerpc, mips, armhf, riscv64, aarch64, i686, by qemu-user'
 	@echo 'make bare           as root: make demo and make test in a Debian that has gcc, libc6-dev, make and git alone'
-	@echo 'make mutants        each rule broken on purpose must be caught;  make sim, soak, stories, explore: faulty worlds'
+	@echo 'make mutants        each rule broken on purpose must be caught;  make faults: and faults made of the code by rule'
+	@echo 'make sim            faulty worlds in virtual time; also soak, stories, explore'
 	@echo 'make chaos          real servers and clients under real faults, for a minute'
 	@echo 'make chaos-sentinel as root: failovers by real sentinels, under clients that hold locks;  FAILOVERS=200 for 20 minutes'
 	@echo 'make interop        other Redlock libraries and this one exclude each other'

@@ -581,7 +581,7 @@
     "if u and k<=tonumber(u)then return-2 end " \
     "if k>a[1]*1e6+a[2]+s*1e3 then " \
     "return{err='AHEAD of the clock of this node: '..a[1]}end " \
-    "elseif v~=(f and(h or'')or t)then " \
+    "elseif v~=(f and(h or 0)or t)then " \
     "return 0 end end " \
     "for e,y in ipairs(KEYS)do " \
     "local r,f,g=y..'#readers',o:sub(e,e)=='s',c('get',y)=='~shared'" \
@@ -600,7 +600,7 @@
     "elseif j>=0 and j<m+0 then " \
     "c('pexpire',y,m)end end " \
     "return 1"
-#define WIRE_SHARED_EXTEND_SHA1 "cf3e3b5156ef680f3fd1c605eef990ccfba55d40"
+#define WIRE_SHARED_EXTEND_SHA1 "997a471748020fd10547663c34b1d8313f32a318"
 
 /* redlock/kinds/shared_release.lua, with wake.lua */
 #define WIRE_SHARED_RELEASE_SCRIPT \

@@ -26,7 +26,7 @@ for i, key in ipairs(KEYS) do
         local counter = ticket > 0 and call('get', key .. '#ticket')
         if counter and ticket <= tonumber(counter) then return -2 end
         --@include ahead.lua
-    elseif value ~= (is_reader and (other or '') or token) then
+    elseif value ~= (is_reader and (other or 0) or token) then   -- No value is a number; a stranger's may be empty.
         return 0
     end
 end

@@ -59,7 +59,8 @@ enum {
     PERMITS = 3,
     SET_MAX = 4,                /* Names of one command, */
     TOUCHED_MAX = 5 * SET_MAX,  /* and keys. Each name has the resource's, its counter, its waiters, their flag and its mark. */
-    FAIR_NAMES = 2,             /* Names of fair locks. */
+    FAIR_NAMES = 2,             /* Names of fair locks, */
+    SHARED_NAMES = 3,           /* and of those that are read and written. */
     TOKENS = 4,
     REQUEST_MAX = 4096,
     REPLY_MAX = 8192,
@@ -89,7 +90,7 @@ struct request {
     struct slice keys[TOUCHED_MAX]; /* The keys that it is about. */
     unsigned key_count;
     int64_t extends_ms;         /* 0: it does not. */
-    bool has_leases;            /* Leases are in the second of the keys. */
+    bool has_leases;            /* Some of the keys are sets with members that end. */
 };
 
 /* The fault of both of them during a round. NULL: nothing has to be done. */
@@ -281,7 +282,9 @@ static bool any_is_close_call(const struct line *line, const struct request *req
 {
     for (unsigned i = 0; i < request->key_count; i++)
         if (is_close_call(key_seen(line->session.database, request->keys[i]), request->extends_ms, now_us)) return true;
-    return request->has_leases && leases_end_about(key_seen(line->session.database, request->keys[1]), now_us);
+    for (unsigned i = 0; i < request->key_count && request->has_leases; i++)
+        if (leases_end_about(key_seen(line->session.database, request->keys[i]), now_us)) return true;
+    return false;
 }
 
 static void await_end(const struct model_key *key)
@@ -691,6 +694,60 @@ static void fair_request(struct request *request)
     end_request(request, &writer);
 }
 
+static struct slice shared_name(unsigned number)
+{
+    return slice_of(number == 0 ? "a" : number == 1 ? "r" : "s");
+}
+
+/* One resource or two, each to be read or to be written. */
+static unsigned draw_shared(struct request *request, struct redlock_name names[2], bool is_one)
+{
+    static const char *const suffixes[] = { "", "#readers", "#ticket", "#writer", "#waiters", "#waiters#waiters" };
+    const unsigned count = is_one || dice(3) > 0 ? 1 : 2, first = dice(SHARED_NAMES);
+    for (unsigned i = 0; i < count; i++) {
+        const struct slice name = shared_name((first + i) % SHARED_NAMES);
+        names[i] = (struct redlock_name){ .bytes = name.data, .size = name.size, .shared = dice(4) > 0 };
+        for (unsigned j = 0; j < sizeof suffixes / sizeof suffixes[0]; j++)
+            touch(request, name_with_suffix(name, suffixes[j], request->key_count));
+    }
+    request->has_leases = true;
+    return count;
+}
+
+/* A command about readers and writers, of few tokens, so that they meet. */
+static void shared_request(struct request *request)
+{
+    static const struct { const char *name; enum row row; } commands[] = {
+        { "shared acquire", ROW_SHARED_ACQUIRE }, { "shared acquire", ROW_SHARED_ACQUIRE }, { "shared acquire", ROW_SHARED_ACQUIRE },
+        { "shared acquire", ROW_SHARED_RESTORE }, { "shared extend", ROW_SHARED_EXTEND }, { "shared extend", ROW_SHARED_EXTEND },
+        { "role", ROW_SHARED_ROLE }, { "role", ROW_SHARED_ROLE }, { "role", ROW_SHARED_ROLE },
+        { "shared release", ROW_SHARED_RELEASE }, { "shared release", ROW_SHARED_WAKE },
+        { "both release", ROW_SHARED_RELEASE_BOTH }, { "both release", ROW_SHARED_WAKE_BOTH },
+    };
+    static char label[32];
+    const unsigned number = dice(sizeof commands / sizeof commands[0]), is_text = dice(2);
+    const enum row kind = commands[number].row;
+    const bool is_of_one = kind == ROW_SHARED_ROLE || kind == ROW_SHARED_RELEASE_BOTH || kind == ROW_SHARED_WAKE_BOTH;
+    const bool extends = kind == ROW_SHARED_EXTEND || kind == ROW_SHARED_ROLE;
+    struct redlock_name names[2];
+    uint8_t token[REDLOCK_TOKEN_SIZE], placed[REDLOCK_TOKEN_SIZE];
+    snprintf(label, sizeof label, "%s %s", is_text ? "EVAL" : "EVALSHA", commands[number].name);
+    struct resp_writer writer = begin_request(request, label);
+    struct wire_subject subject = {
+        .names = names, .name_count = draw_shared(request, names, is_of_one), .token = token, .placed = placed,
+        .life_ms = any_ttl_ms(), .skew_ms = REDLOCK_SKEW_MS, .engine = engines[dice(SUBSCRIPTIONS + 1)],
+        .wait_number = dice(3) == 0 ? 1 + dice(12) : 0, .arrived_at = dice(3),
+        .phase = dice(2) == 0 ? REDLOCK_PHASE_HELD : REDLOCK_PHASE_IDLE
+    };
+    memcpy(token, any_token(), sizeof token);
+    memcpy(placed, is_of_one ? any_token() : token, sizeof placed);
+    subject.ttl_ms = extends ? any_extension_ms() : any_ttl_ms();
+    subject.ticket = dice(3) > 0 ? 0 : any_ticket(subject.skew_ms);
+    (void)send_encode(&writer, row_at(kind).row, is_text ? REDLOCK_FORM_BY_TEXT : REDLOCK_FORM_BY_SHA1, &subject);
+    request->extends_ms = extends ? subject.ttl_ms : 0;
+    end_request(request, &writer);
+}
+
 /* A command about a lock of Redisson's, of few clients; on a name of its own, or where others have keys of other types. */
 static void redisson_request(struct request *request)
 {
@@ -850,7 +907,11 @@ static void draw_handshake(struct request *request)
 
 static void draw_request(struct request *request, const struct line *line)
 {
-    switch (dice(57)) {
+    switch (dice(69)) {
+    case 57: case 58: case 59: case 60: case 61: case 62: case 63: case 64: case 65: case 66: case 67: case 68:
+        if (line->session.logged_in) shared_request(request);
+        else                         odd_request(request);
+        break;
     case 52: case 53: case 54: case 55: case 56: redisson_request(request); break;
     case 43: case 44: case 45: case 46: case 47: case 48: case 49: case 50: case 51:
         if (line->session.logged_in) fair_request(request);
@@ -959,11 +1020,12 @@ static void put_key(void)
     note_duration(now_us, server_us());
 }
 
-/* Ends the lease of somebody's place in a queue, or lets it end much later, as if the clock had stepped back. */
+/* Ends the lease of somebody's place in a queue, or a reader's time, or lets it end much later, as if the clock had stepped back. */
 static void end_lease(void)
 {
     char text[32];
-    const struct slice name = name_with_suffix(fair_name(dice(FAIR_NAMES)), "#lease", 0);
+    const struct slice name = dice(2) == 0 ? name_with_suffix(fair_name(dice(FAIR_NAMES)), "#lease", 0)
+                                           : name_with_suffix(shared_name(dice(SHARED_NAMES)), "#readers", 0);
     struct model_key *key = key_find(&node, 0, name, server_us());
     struct request request;
     if (!key || !key->is_sorted_set || key->expires_ms < ms_of(server_us()) + 1000) return;
@@ -1284,6 +1346,11 @@ TEST(without_trouble_the_model_answers_like_a_server)
         { "EVALSHA leave :1", 5, 0 }, { "EVAL leave :1", 5, 0 }, { "EVALSHA leave :0", 5, 0 }, { "EVAL leave :-1", 5, 0 },
         { "EVAL leave :2", 1, 0 }, { "EVALSHA leave -WRONGTYPE", 1, 0 }, { "EVALSHA fair extend :1", 5, 0 },
         { "EVAL fair extend :0", 5, 0 }, { "EVALSHA fair restore +OK", 5, 0 }, { "EVAL fair restore $5", 5, 0 },
+        { "EVALSHA shared acquire +OK", 20, 0 }, { "EVAL shared acquire +OK", 20, 0 }, { "EVALSHA shared acquire $", 20, 0 },
+        { "EVAL shared acquire $", 20, 0 }, { "EVALSHA shared acquire -AHEAD", 1, 0 }, { "EVALSHA shared acquire -NOSCRIPT", 1, 0 },
+        { "EVALSHA shared extend :1", 2, 0 }, { "EVAL shared extend :0", 5, 0 }, { "EVALSHA role :1", 2, 0 }, { "EVAL role :1", 2, 0 },
+        { "EVAL role :0", 5, 0 }, { "EVALSHA shared release :1", 2, 0 }, { "EVAL shared release :0", 5, 0 },
+        { "EVALSHA both release :1", 2, 0 }, { "EVAL both release :0", 5, 0 },
         { "EVALSHA java acquire +OK", 5, 0 }, { "EVAL java acquire $", 5, 0 }, { "EVALSHA java acquire -NOSCRIPT", 1, 0 },
         { "EVALSHA java extend :1", 1, 0 }, { "EVAL java extend :0", 5, 0 }, { "EVALSHA java release :1", 2, 0 },
         { "EVAL java release :0", 1, 0 }, { "EVAL java release :-1", 2, 0 },

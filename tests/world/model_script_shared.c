@@ -138,23 +138,24 @@ static bool shared_is_busy(struct run *run, unsigned i, const struct beside *bes
 }
 
 /* Readers may have the same ticket, a writer must have more. */
-static void note_counter(const struct run *run, unsigned i, int64_t ticket, struct slice value, struct obstacles *found)
+static bool note_counter(struct run *run, unsigned i, int64_t ticket, struct slice value, struct obstacles *found)
 {
     const bool strict = !is_shared_mode(run, 5, i) && script_says(WIRE_SHARED_ACQUIRE_SCRIPT, "(h and 0 or 1)");
     double number = 0;
-    if (!value.data || !lua_number(value, &number)) return;
+    if (!value.data) return true;
+    if (!read_counter(run, value, &number, "number with nil")) return false;
     found->is_outdated = found->is_outdated || (double)ticket < number + (strict ? 1 : 0);
-    if (number <= found->counter) return;
-    found->counter = number;
-    found->largest = value;
+    if (number > found->counter) found->largest = value;
+    if (number > found->counter) found->counter = number;
+    return true;
 }
 
 static bool shared_looks(struct run *run, unsigned i, int64_t ticket, struct obstacles *found)
 {
     struct beside beside = beside_of(run->keys[i]);
     struct slice value = { NULL, 0 };
-    const bool done = shared_is_busy(run, i, &beside, found) && (ticket == 0 || call_get(run, beside.ticket, &value));
-    if (done) note_counter(run, i, ticket, value, found);
+    const bool done = shared_is_busy(run, i, &beside, found) && (ticket == 0 || call_get(run, beside.ticket, &value)) &&
+                      note_counter(run, i, ticket, value, found);
     beside_free(&beside);
     return done;
 }

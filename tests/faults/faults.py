@@ -1,0 +1,85 @@
+"""What the two planters of faults share: they copy the tree, run tests, and judge what was found against tests/faults/unfound."""
+import collections
+import fnmatch
+import os
+import shutil
+import signal
+import subprocess
+
+# As for mutants, the engine's own checks are left out, since a test is to find the fault. Tables are written to.
+CFLAGS = '-O1 -w -Dconst= -DREDLOCK_NO_CHECKS -DNDEBUG'
+# Tests with many worlds run one in so many, the simulator more than others, or it would have no case of some rules.
+SAMPLE = os.environ.get('SAMPLE', '29')
+SAMPLE_OF_SIM = os.environ.get('SAMPLE', '7')
+FOLDERS = ('resp', 'net', 'redlock', 'tests', 'tools', 'Makefile', 'README.md', 'CHANGELOG.md', 'LICENSE')
+UNFOUND = 'tests/faults/unfound'
+
+
+def lines(path):
+    with open(path, encoding='utf-8') as file:
+        return file.read().splitlines()
+
+
+def copy_to(tree):
+    for name in FOLDERS:
+        (shutil.copytree if os.path.isdir(name) else shutil.copy)(name, f'{tree}/{name}')
+
+
+def succeeds(tree, *command):
+    return subprocess.run(command, cwd=tree, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def make(tree, *programs, jobs=1):
+    return succeeds(tree, 'make', '-s', f'-j{jobs}', 'BUILD=build', f'CFLAGS={CFLAGS}', *programs)
+
+
+def passes(tree, program, limit_s, **environment):
+    """Runs a test program. None of its children is left."""
+    sample = SAMPLE_OF_SIM if program.endswith('/test_sim') else SAMPLE
+    process = subprocess.Popen([f'./{program}'], cwd=tree, env={**os.environ, 'SAMPLE': sample, **environment}, start_new_session=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        return process.wait(limit_s) == 0
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+
+
+def by_turns(faults):
+    """Those whose turn it is, one in TURNS."""
+    numbers = '\n'.join(map(str, range(len(faults))))
+    turn = subprocess.run(['tests/by_turns'], input=numbers, text=True, capture_output=True, check=True).stdout.split()
+    return [faults[int(number)] for number in turn]
+
+
+def judge(faults, name_of, parts, ask, workers):
+    """Asks about each fault whose turn it is, and prints what is not as tests/faults/unfound says. Returns the exit status."""
+    unfound = [line.rsplit(' | ', 1) for line in lines(UNFOUND) if line and line[0] != '#']
+    patterns = [name for name, _ in unfound if name[0] == '*']
+    known = {name for name, _ in unfound}
+    wanted = by_turns([f for f in faults if not parts or any(part in name_of(f) for part in parts)])
+    awake = [f for f in wanted if not any(fnmatch.fnmatchcase(name_of(f), pattern) for pattern in patterns)]
+    print(f'# {len(awake)} faults; {len(wanted) - len(awake)} more are harmless; '
+          f'{sum(reason == "?" for _, reason in unfound)} in {UNFOUND} have no reason yet', flush=True)
+    by_name, files = collections.defaultdict(list), collections.defaultdict(list)
+    for fault, finder in zip(awake, workers.map(ask, awake)):
+        name = name_of(fault)
+        by_name[name].append(finder)
+        files[fault.file].append(finder)
+        if not finder and name not in known:
+            print(f'not ok - line {fault.line} of {name}: found by nobody', flush=True)
+    failed = sum(None in finders for name, finders in by_name.items() if name not in known)
+    for name, finders in by_name.items():
+        if name in known and None not in finders:
+            print(f'not ok - {name}: found by {finders[0]}, so it need not stand in {UNFOUND}')
+            failed += 1
+    for file, finders in sorted(files.items()):
+        found = len(finders) - finders.count(None)
+        print(f'# {file}: {found} of {len(finders)} found, {100 * found / len(finders):.1f} %')
+    print(f'{len(by_name) - failed} passed, {failed} failed')
+    return int(failed > 0)
