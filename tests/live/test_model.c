@@ -1020,7 +1020,7 @@ static void put_key(void)
     note_duration(now_us, server_us());
 }
 
-/* Ends the lease of somebody's place in a queue, or a reader's time, or lets it end much later, as if the clock had stepped back. */
+/* Ends the lease of somebody's place in a queue, or a reader's time. Or it ends much later, as if the clock had stepped back. */
 static void end_lease(void)
 {
     char text[32];
@@ -1348,8 +1348,8 @@ TEST(without_trouble_the_model_answers_like_a_server)
         { "EVAL fair extend :0", 5, 0 }, { "EVALSHA fair restore +OK", 5, 0 }, { "EVAL fair restore $5", 5, 0 },
         { "EVALSHA shared acquire +OK", 20, 0 }, { "EVAL shared acquire +OK", 20, 0 }, { "EVALSHA shared acquire $", 20, 0 },
         { "EVAL shared acquire $", 20, 0 }, { "EVALSHA shared acquire -AHEAD", 1, 0 }, { "EVALSHA shared acquire -NOSCRIPT", 1, 0 },
-        { "EVALSHA shared extend :1", 2, 0 }, { "EVAL shared extend :0", 5, 0 }, { "EVALSHA role :1", 2, 0 }, { "EVAL role :1", 2, 0 },
-        { "EVAL role :0", 5, 0 }, { "EVALSHA shared release :1", 2, 0 }, { "EVAL shared release :0", 5, 0 },
+        { "EVALSHA shared extend :1", 2, 0 }, { "EVAL shared extend :0", 5, 0 }, { "EVALSHA role :1", 2, 0 },
+        { "EVAL role :1", 2, 0 }, { "EVAL role :0", 5, 0 }, { "EVAL role :-1", 1, 0 }, { "EVALSHA shared release :1", 2, 0 }, { "EVAL shared release :0", 5, 0 },
         { "EVALSHA both release :1", 2, 0 }, { "EVAL both release :0", 5, 0 },
         { "EVALSHA java acquire +OK", 5, 0 }, { "EVAL java acquire $", 5, 0 }, { "EVALSHA java acquire -NOSCRIPT", 1, 0 },
         { "EVALSHA java extend :1", 1, 0 }, { "EVAL java extend :0", 5, 0 }, { "EVALSHA java release :1", 2, 0 },
