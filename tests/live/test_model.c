@@ -718,7 +718,8 @@ static unsigned draw_shared(struct request *request, struct redlock_name names[2
 static void shared_request(struct request *request)
 {
     static const struct { const char *name; enum row row; } commands[] = {
-        { "shared acquire", ROW_SHARED_ACQUIRE }, { "shared acquire", ROW_SHARED_ACQUIRE }, { "shared acquire", ROW_SHARED_ACQUIRE },
+        { "shared acquire", ROW_SHARED_ACQUIRE }, { "shared acquire", ROW_SHARED_ACQUIRE },
+        { "shared acquire", ROW_SHARED_ACQUIRE },
         { "shared acquire", ROW_SHARED_RESTORE }, { "shared extend", ROW_SHARED_EXTEND }, { "shared extend", ROW_SHARED_EXTEND },
         { "role", ROW_SHARED_ROLE }, { "role", ROW_SHARED_ROLE }, { "role", ROW_SHARED_ROLE },
         { "shared release", ROW_SHARED_RELEASE }, { "shared release", ROW_SHARED_WAKE },
@@ -1349,7 +1350,8 @@ TEST(without_trouble_the_model_answers_like_a_server)
         { "EVALSHA shared acquire +OK", 20, 0 }, { "EVAL shared acquire +OK", 20, 0 }, { "EVALSHA shared acquire $", 20, 0 },
         { "EVAL shared acquire $", 20, 0 }, { "EVALSHA shared acquire -AHEAD", 1, 0 }, { "EVALSHA shared acquire -NOSCRIPT", 1, 0 },
         { "EVALSHA shared extend :1", 2, 0 }, { "EVAL shared extend :0", 5, 0 }, { "EVALSHA role :1", 2, 0 },
-        { "EVAL role :1", 2, 0 }, { "EVAL role :0", 5, 0 }, { "EVAL role :-1", 1, 0 }, { "EVALSHA shared release :1", 2, 0 }, { "EVAL shared release :0", 5, 0 },
+        { "EVAL role :1", 2, 0 }, { "EVAL role :0", 5, 0 }, { "EVAL role :-1", 1, 0 },
+        { "EVALSHA shared release :1", 2, 0 }, { "EVAL shared release :0", 5, 0 },
         { "EVALSHA both release :1", 2, 0 }, { "EVAL both release :0", 5, 0 },
         { "EVALSHA java acquire +OK", 5, 0 }, { "EVAL java acquire $", 5, 0 }, { "EVALSHA java acquire -NOSCRIPT", 1, 0 },
         { "EVALSHA java extend :1", 1, 0 }, { "EVAL java extend :0", 5, 0 }, { "EVALSHA java release :1", 2, 0 },
