@@ -18,7 +18,8 @@
  * the command was sent. No command about a key is sent while that key is about to end. If a slow
  * machine makes it uncertain all the same, the round is cut short and another one begins.
  *
- * Published messages are compared with those that subscriptions of both have heard when the round ends.
+ * When a round ends, the messages are compared that subscriptions of both have heard, and, if it was without trouble, all
+ * keys: their types, values, members, scores and ends. (A command may answer right and leave something wrong.)
  *
  * Each test names the kinds of replies that it must have seen, and how often, since two that are silent agree as well. */
 #define _XOPEN_SOURCE 700
@@ -724,6 +725,7 @@ static void shared_request(struct request *request)
         { "role", ROW_SHARED_ROLE }, { "role", ROW_SHARED_ROLE }, { "role", ROW_SHARED_ROLE },
         { "shared release", ROW_SHARED_RELEASE }, { "shared release", ROW_SHARED_WAKE },
         { "both release", ROW_SHARED_RELEASE_BOTH }, { "both release", ROW_SHARED_WAKE_BOTH },
+        { "shared wait", ROW_WAIT }, { "shared wait", ROW_WAIT }, { "shared wait", ROW_WAIT },
     };
     static char label[32];
     const unsigned number = dice(sizeof commands / sizeof commands[0]), is_text = dice(2);
@@ -737,7 +739,7 @@ static void shared_request(struct request *request)
     struct wire_subject subject = {
         .names = names, .name_count = draw_shared(request, names, is_of_one), .token = token, .placed = placed,
         .life_ms = any_ttl_ms(), .skew_ms = REDLOCK_SKEW_MS, .engine = engines[dice(SUBSCRIPTIONS + 1)],
-        .wait_number = dice(3) == 0 ? 1 + dice(12) : 0, .arrived_at = dice(3),
+        .wait_number = kind == ROW_WAIT || dice(3) == 0 ? 1 + dice(12) : 0, .arrived_at = dice(3),
         .phase = dice(2) == 0 ? REDLOCK_PHASE_HELD : REDLOCK_PHASE_IDLE
     };
     memcpy(token, any_token(), sizeof token);
@@ -1169,6 +1171,90 @@ static void close_lines(void)
     }
 }
 
+/* ---- What is left on both ---- */
+
+/* KEYS: one; ARGV: its type, its end by the clock in ms (0: none), how far ends and scores may differ, its value, or members and
+ * scores. The server compares, since only there is the clock that of its keys. */
+static const char same_key_script[] =
+    "local kind,ends,blur=redis.call('type',KEYS[1]).ok,ARGV[2]+0,ARGV[3]+0\n"
+    "if kind~=ARGV[1] then return 'it is: '..kind end\n"
+    "local clock,left=redis.call('time'),redis.call('pttl',KEYS[1])\n"
+    "local off=clock[1]*1000+math.floor(clock[2]/1000)+left-ends\n"
+    "if (left<0)~=(ends==0) or left>=0 and math.abs(off)>blur then return 'it ends in '..left..' ms' end\n"
+    "if kind=='string' and redis.call('get',KEYS[1])~=ARGV[4] then return 'it is '..redis.call('get',KEYS[1]) end\n"
+    "if kind~='zset' then return 'the same' end\n"
+    "local count=redis.call('zcard',KEYS[1])\n"
+    "if count*2~=#ARGV-3 then return 'it has '..count..' members' end\n"
+    "for i=4,#ARGV,2 do\n"
+    "local score=redis.call('zscore',KEYS[1],ARGV[i])\n"
+    "if not score or math.abs(score-ARGV[i+1])>blur then return ARGV[i]..' has '..tostring(score) end\n"
+    "end\n"
+    "return 'the same'";
+
+static const char *type_of(const struct model_key *key)
+{
+    return key->is_list ? "list" : key->is_sorted_set ? "zset" : key->is_hash ? "hash" : "string";
+}
+
+/* Of lists and hashes the value is not compared, since the model does not keep it as a server does. */
+static void check_key(const struct model_key *key)
+{
+    struct request request;
+    struct resp_writer writer = begin_request(&request, "EVAL same key");
+    resp_command(&writer, 8 + 2 * (key->is_sorted_set ? (unsigned)key->entry_count : 0) - (key->is_sorted_set ? 1 : 0));
+    resp_text(&writer, "EVAL");
+    resp_text(&writer, same_key_script);
+    resp_text(&writer, "1");
+    resp_bytes(&writer, key->name, key->name_size);
+    resp_text(&writer, type_of(key));
+    resp_number(&writer, (int64_t)key->expires_ms);
+    resp_number(&writer, (int64_t)(2 * blur_ms + BLUR_MS));
+    if (!key->is_sorted_set) resp_bytes(&writer, key->value, key->value_size);
+    for (size_t i = 0; key->is_sorted_set && i < key->entry_count; i++) {
+        resp_bytes(&writer, key->entries[i].member, key->entries[i].size);
+        resp_number(&writer, (int64_t)key->entries[i].score);
+    }
+    (void)resp_end(&writer);
+    end_request(&request, &writer);
+    const struct slice reply = ask_server(admin.fd, &request);
+    TAP_CONTEXT("%.*s (%s, with %u members) at the end of a round", (int)key->name_size, (const char *)key->name, type_of(key),
+                (unsigned)key->entry_count);
+    CHECK_MEM("$8\r\nthe same\r\n", 14, reply.data, reply.size);
+}
+
+/* The keys of the model that are there. First it waits for the end of those that are about to end. */
+static unsigned keys_left(uint32_t database)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < node.key_count; i++) {
+        const uint64_t now_us = server_us();
+        if (node.keys[i].database != database) continue;
+        if (ends_about(&node.keys[i], now_us - 1000000, now_us + 1000000)) await_end(&node.keys[i]);
+        count += node.keys[i].expires_ms == 0 || node.keys[i].expires_ms > ms_of(server_us());
+    }
+    return count;
+}
+
+static void check_keys(void)
+{
+    static const uint32_t databases[] = { 0, 1, 15 };
+    static const char *const all[] = { "EVAL", "return #redis.call('keys','*')", "0" };
+    struct request request;
+    for (unsigned i = 0; i < sizeof databases / sizeof databases[0]; i++) {
+        char count[32];
+        select_as_admin(databases[i]);
+        snprintf(count, sizeof count, ":%u\r\n", keys_left(databases[i]));
+        words_request(&request, "EVAL keys", all, 3);
+        const struct slice reply = ask_server(admin.fd, &request);
+        TAP_CONTEXT("keys of database %u at the end of a round", (unsigned)databases[i]);
+        CHECK_MEM(count, strlen(count), reply.data, reply.size);
+        for (size_t j = 0; j < node.key_count && tap.complaints == 0; j++) {
+            const struct model_key *key = &node.keys[j];
+            if (key->database == databases[i] && (key->expires_ms == 0 || key->expires_ms > ms_of(server_us()))) check_key(key);
+        }
+    }
+}
+
 static void prepare_round(void)
 {
     round_over = false;
@@ -1205,6 +1291,7 @@ static void run_round(unsigned commands)
         if (!trouble && dice(12) == 0) draw_deed();
     }
     cut_rounds += round_over;
+    if (!trouble && !round_over && tap.complaints == 0) check_keys();
     close_subscriptions();
     close_lines();
     if (trouble && trouble->end) trouble->end();
@@ -1352,7 +1439,7 @@ TEST(without_trouble_the_model_answers_like_a_server)
         { "EVALSHA shared extend :1", 2, 0 }, { "EVAL shared extend :0", 5, 0 }, { "EVALSHA role :1", 2, 0 },
         { "EVAL role :1", 2, 0 }, { "EVAL role :0", 5, 0 }, { "EVAL role :-1", 1, 0 },
         { "EVALSHA shared release :1", 2, 0 }, { "EVAL shared release :0", 5, 0 },
-        { "EVALSHA both release :1", 2, 0 }, { "EVAL both release :0", 5, 0 },
+        { "EVALSHA both release :1", 2, 0 }, { "EVAL both release :0", 5, 0 }, { "EVALSHA shared wait :ms", 5, 0 },
         { "EVALSHA java acquire +OK", 5, 0 }, { "EVAL java acquire $", 5, 0 }, { "EVALSHA java acquire -NOSCRIPT", 1, 0 },
         { "EVALSHA java extend :1", 1, 0 }, { "EVAL java extend :0", 5, 0 }, { "EVALSHA java release :1", 2, 0 },
         { "EVAL java release :0", 1, 0 }, { "EVAL java release :-1", 2, 0 },
