@@ -222,7 +222,8 @@ static int may_upgrade(struct run *run, const struct beside *beside, struct slic
     if (!call_zcard(run, beside->readers, &count)) return 0;
     if (count > 1 && script_says(WIRE_SHARED_EXTEND_SCRIPT, "c('zcard',r)>1")) return -1;
     if (ticket > 0 && !call_get(run, beside->ticket, &value)) return 0;
-    return value.data && lua_number(value, &counter) && (double)ticket <= counter ? -2 : 1;
+    if (value.data && !read_counter(run, value, &counter, "number with nil")) return 0;
+    return value.data && (double)ticket <= counter ? -2 : 1;
 }
 
 /* 1: the key is as it must be; 0 and less: it is not. */
