@@ -254,7 +254,7 @@ bare:
 mutants:
 	@BUILD='$(abspath $(BUILD))' CC='$(CC)' tests/mutants/run
 
-# Faults that are made of the code by rule; those that the unit tests do not find are listed with their reasons.
+# Faults that are made of the code by rule; those that the unit tests do not find are listed.
 faults:
 	@tools/need python3 clang redis-server
 	@tests/faults/run

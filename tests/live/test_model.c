@@ -1201,7 +1201,7 @@ static void check_key(const struct model_key *key)
 {
     struct request request;
     struct resp_writer writer = begin_request(&request, "EVAL same key");
-    resp_command(&writer, 8 + 2 * (key->is_sorted_set ? (unsigned)key->entry_count : 0) - (key->is_sorted_set ? 1 : 0));
+    resp_command(&writer, 7 + (key->is_sorted_set ? 2 * (unsigned)key->entry_count : 1));
     resp_text(&writer, "EVAL");
     resp_text(&writer, same_key_script);
     resp_text(&writer, "1");

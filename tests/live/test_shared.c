@@ -66,6 +66,20 @@ TEST(the_plain_lock_of_another_library_is_a_writer)
     close_both();
 }
 
+/* The nodes have forgotten the reader, and a stranger has a key there whose value is empty. */
+TEST(s7_a_reader_extends_no_strangers_key_though_its_value_is_empty)
+{
+    struct redlock_lock a;
+    CHECK(join(&alice, node_list));
+    CHECK_STATUS(read_it(&alice, &a, "empty", 0), REDLOCK_OK);
+    for (unsigned k = 0; k < NODES; k++)
+        CHECK_SOON(redlock_run_for(&alice, NULL, 1) == REDLOCK_OK && strcmp(ASK(&nodes[k], "GET", "empty"), "~shared") == 0);
+    for (unsigned k = 0; k < NODES; k++) CHECK_STR(ASK(&nodes[k], "SET", "empty", "", "PX", "30000"), "OK");
+    CHECK_STATUS(redlock_extend(&alice, &a, TTL_MS), REDLOCK_TAKEN);
+    for (unsigned k = 0; k < NODES; k++) CHECK_STR(ASK(&nodes[k], "GET", "empty"), "");
+    redlock_close(&alice, CLOSE_MS);
+}
+
 TEST(a_reader_becomes_a_writer_and_a_reader_again)
 {
     struct redlock_lock a, b;
