@@ -31,6 +31,7 @@ struct redlock_kind {
     bool has_own_keys;          /* No other kind removes its keys from the nodes. */
     bool is_shared;             /* A single resource is shared. Each resource of a set says it for itself. */
     bool hides_token;           /* The resource's own key does not have its value. */
+    bool is_changing;           /* Its ticket is one that it has asked for, and ticket_seen the one that it has. */
     bool keeps_place;           /* Its place on a node stays there until it is acquired or given up. All attempts have one token,
                                  * a refusal does not prove that nothing is there, and it takes no entry to wait. */
 

@@ -485,7 +485,8 @@ static bool is_won(const struct redlock_lock *lock)
 
 uint64_t redlock_ticket(const struct redlock_lock *lock)
 {
-    return is_won(lock) && has_ticket(lock) ? lock->ticket : 0;
+    if (!is_won(lock) || !has_ticket(lock)) return 0;
+    return lock->kind->is_changing ? lock->ticket_seen : lock->ticket;
 }
 
 unsigned redlock_slot(const struct redlock_lock *lock)

@@ -290,15 +290,15 @@ const struct redlock_kind *shared_kind(enum shared_role role)
     static const struct wire_row *const writer[KIND_ROWS] = { OF_BOTH };
     static const struct wire_row *const reader[KIND_ROWS] = { OF_BOTH, [KIND_RESTORE] = &shared_restore };
 #undef OF_BOTH
-#define WITH_TWO_TOKENS(its_rows, is_reader)                                                                 \
-    { .rows = (its_rows), .hides_token = (is_reader), .check = shared_check,                                 \
+#define WITH_TWO_TOKENS(its_rows, is_reader, is_upgrade)                                                     \
+    { .rows = (its_rows), .hides_token = (is_reader), .is_changing = (is_upgrade), .check = shared_check,    \
       .has_two_tokens_on = shared_has_two_tokens_on, .extended = shared_extended, .not_told = shared_not_told, \
       .judged = shared_judged, .cancelled = shared_cancelled }
     static const struct redlock_kind kinds[SHARED_ROLES] = {
-        [SHARED_UPGRADING] = WITH_TWO_TOKENS(writer, true),
-        [SHARED_UPGRADED] = WITH_TWO_TOKENS(writer, false),
-        [SHARED_UNDOING] = WITH_TWO_TOKENS(reader, true),
-        [SHARED_DOWNGRADED] = WITH_TWO_TOKENS(reader, true),
+        [SHARED_UPGRADING] = WITH_TWO_TOKENS(writer, true, true),
+        [SHARED_UPGRADED] = WITH_TWO_TOKENS(writer, false, false),
+        [SHARED_UNDOING] = WITH_TWO_TOKENS(reader, true, false),
+        [SHARED_DOWNGRADED] = WITH_TWO_TOKENS(reader, true, false),
     };
 #undef WITH_TWO_TOKENS
 

@@ -1209,4 +1209,20 @@ TEST(s15_an_upgrade_has_a_larger_ticket_and_one_that_fails_the_old_one)
     CHECK(redlock_ticket(LOCK(0)) > first);
 }
 
+/* No node has counted the one that it asks for. A store that took it would refuse the next writer. */
+TEST(s15_a_reader_that_asks_to_be_a_writer_has_its_own_ticket_until_it_is_one)
+{
+    SHARING(3, 1);
+    const uint64_t first = acquire_ticket(cluster, 0, true);
+    CHECK(first > 0);
+    RUN_MS(5);
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_OK);
+    EXPECT_STATUS(0, REDLOCK_PENDING);
+    EXPECT_HELD(0);
+    CHECK(redlock_ticket(LOCK(0)) == first);
+    RUN_MS(5);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK(redlock_ticket(LOCK(0)) > first);
+}
+
 TAP_MAIN
