@@ -78,7 +78,7 @@ SCRIPTS  = $(shell grep -nE '^.!.*sh$$' .ci/run $(wildcard tests/* tests/*/* too
 # tests/unit/test_*.c look inside, so they are linked with the separately compiled parts; tests/live/test_*.c with the
 # library. Other .c files beside them, and those of tests/world and tests/sim, are shared by the tests.
 # *.t are test scripts.
-UNIT_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c)) $(wildcard tests/unit/*.t tests/history/*.t tests/proof/*.t)
+UNIT_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c)) $(wildcard tests/unit/*.t tests/history/*.t tests/proof/*.t tests/witness/*.t)
 LIVE_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/live/test_*.c)) $(wildcard tests/live/*.t)
 UNIT_SHARED := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c tests/world/*.c tests/sim/*.c))
 LIVE_SHARED := $(filter-out tests/live/test_%,$(wildcard tests/live/*.c))
@@ -89,7 +89,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 # ---- Library, command, test programs ----
 
-.PHONY: all test test-unit test-live test-tls test-through-tls programs check-symbols check-floors compilers processors bare mutants faults sim soak stories explore \
+.PHONY: all test test-unit test-live test-tls test-through-tls programs check-symbols check-floors compilers processors bare mutants faults sim soak stories witness explore \
         playground test-playground test-page guide test-guide chaos chaos-sentinel interop monitoring examples firmware fuzz coverage prove proof misra demo bench cost size amalgamation lint scripts \
         shared packages dist deb \
         install install-lib install-bin install-shared uninstall clean help FORCE
@@ -268,6 +268,11 @@ soak:
 
 stories:
 	@CC='$(CC)' tests/sim/run --stories
+
+# A specification that is not ours in C walks along what happens in worlds; WORLDS=100000 takes an hour.
+witness: $(BUILD)/sim
+	@tools/need python3
+	@BUILD='$(BUILD)' tests/witness/run $(WORLDS)
 
 # The playground is one HTML file, with the engine and the tests' model servers as WebAssembly; and the
 # same world as a program. The module is an engine for real servers as well, since
@@ -537,7 +542,7 @@ help:
 	@echo 'make processors     unit tests, simulator and locks on s390x, powerpc, mips, armhf, riscv64, aarch64, i686, by qemu-user'
 	@echo 'make bare           as root: make demo and make test in a Debian that has gcc, libc6-dev, make and git alone'
 	@echo 'make mutants        each rule broken on purpose must be caught;  make faults: and faults made of the code by rule'
-	@echo 'make sim            faulty worlds in virtual time; also soak, stories, explore'
+	@echo 'make sim            faulty worlds in virtual time; also soak, stories, explore;  make witness: each step is one of the specification'
 	@echo 'make chaos          real servers and clients under real faults, for a minute'
 	@echo 'make chaos-sentinel as root: failovers by real sentinels, under clients that hold locks;  FAILOVERS=200 for 20 minutes'
 	@echo 'make interop        other Redlock libraries and this one exclude each other'

@@ -1,7 +1,7 @@
 /* The driver of a chaos run. It builds the world, lets the clients fight and the faults rage for so long,
  * ends the faults, and then the clients. It judges nothing; tests/chaos/check reads everybody's notes.
  *
- *     chaos_driver CLIENT CLOCK DIRECTORY SECONDS SEED MODE
+ *     chaos_driver CLIENT CLOCK RECORDER DIRECTORY SECONDS SEED MODE
  *
  * MODE   faults     what is promised to be safe
  *        amnesia    no guard, while the servers are restarted empty, one after the other: they forget who holds what
@@ -103,6 +103,7 @@ static void run(struct world *w, uint32_t seconds, bool amnesia)
     replace_the_fallen(w);
     world_note(w, "over: the clients are told to end");
     crew_end(w);
+    recorders_end(w);
     note_links(w);
     world_note(w, "ends");
 }
@@ -128,14 +129,15 @@ static const struct mode *mode_of(const char *name)
 int main(int argc, char **argv)
 {
     static struct world world;
-    if (argc != 7) bail_out("usage: chaos_driver CLIENT CLOCK DIRECTORY SECONDS SEED MODE");
-    const struct mode *mode = mode_of(argv[6]);
+    if (argc != 8) bail_out("usage: chaos_driver CLIENT CLOCK RECORDER DIRECTORY SECONDS SEED MODE");
+    const struct mode *mode = mode_of(argv[7]);
     world.client = argv[1];
     world.clock = argv[2];
-    world.directory = argv[3];
+    world.recorder = argv[3];
+    world.directory = argv[4];
     world.guard_ms = mode->guard_ms;
     world.manner = mode->manner;
-    world.dice.state = whole_number(argv[5], "the seed");
-    run(&world, whole_number(argv[4], "the time in seconds"), mode->amnesia);
+    world.dice.state = whole_number(argv[6], "the seed");
+    run(&world, whole_number(argv[5], "the time in seconds"), mode->amnesia);
     return 0;
 }

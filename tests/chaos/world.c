@@ -115,6 +115,24 @@ void node_start(struct world *w, unsigned k)
     leave_node(w);
 }
 
+/* Writes down what the server executes (record), from its own place, to DIRECTORY/server.NUMBER.log. */
+static void watch_node(struct world *w, unsigned k)
+{
+    char address[NETWORK_ADDRESS_SIZE], port[8], path[256], head[48];
+    address_of(w, k, address);
+    snprintf(port, sizeof port, "%u", (unsigned)w->nodes[k].server.port);
+    snprintf(path, sizeof path, "%s/server.%u.log", w->directory, k);
+    snprintf(head, sizeof head, "%" PRIu64 " %u", w->clock_origin_us, fast_ppm_of(k));
+    enter(w, k);
+    w->nodes[k].recorder = process_fork();
+    if (w->nodes[k].recorder == 0) {
+        execl(w->recorder, "record", address, port, path, head, (char *)NULL);
+        perror(w->recorder);
+        _exit(127);
+    }
+    leave(w);
+}
+
 static void list_node(struct world *w, unsigned k)
 {
     const struct node *n = &w->nodes[k];
@@ -150,6 +168,7 @@ void world_open(struct world *w)
     for (unsigned k = 0; k < NODES; k++) {
         node_configure(w, k);
         node_start(w, k);
+        watch_node(w, k);
         list_node(w, k);
     }
 }
@@ -220,4 +239,13 @@ void crew_end(struct world *w)
         if (w->crew[i].pid != 0) kill(w->crew[i].pid, SIGTERM);
     for (unsigned i = 0; i < CREW; i++)
         if (w->crew[i].pid != 0) await_end(w, &w->crew[i], until_ms);
+}
+
+void recorders_end(struct world *w)
+{
+    for (unsigned k = 0; k < NODES; k++) {
+        kill(w->nodes[k].recorder, SIGTERM);
+        int status = process_wait(w->nodes[k].recorder);
+        if (status != 0) world_note(w, "failure: the recorder of server %u ended with status %d", k, status);
+    }
 }

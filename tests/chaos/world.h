@@ -35,6 +35,7 @@ _Static_assert(SKEW_MS * 1000 > CLOCK_AHEAD_US(FAST_PPM_MAX) + BEHIND_MS_MAX * 1
 
 struct node {
     struct server server;
+    pid_t recorder;         /* Writes down what it executes. */
     unsigned life;          /* Counts how often it began with nothing. */
     char config[CONFIG_SIZE];
 };
@@ -46,7 +47,7 @@ struct member {
 };
 
 struct world {
-    const char *client;     /* The program. */
+    const char *client, *recorder;  /* The programs. */
     const char *clock;      /* The library that makes the servers' clocks run fast, see clock.c. */
     uint64_t clock_origin_us;
     const char *directory;  /* The folder in which everybody writes. */
@@ -66,7 +67,8 @@ struct world {
 __attribute__((format(printf, 2, 3)))
 void world_note(struct world *w, const char *format, ...);
 
-/* Makes the network and starts the servers. client, clock, directory, guard_ms, manner and dice are set. */
+/* Makes the network, and starts the servers and their recorders. client, recorder, clock, directory, guard_ms, manner and dice
+ * are set. */
 void world_open(struct world *w);
 
 /* The first of it alone. Servers are then for the caller to start, and list for the caller to write. */
@@ -90,8 +92,9 @@ void member_kill(struct world *w, struct member *m);
 /* True once when it has ended without an order, which is noted. */
 bool member_has_ended(struct world *w, struct member *m);
 
-/* Tells all to end, awaits it, and notes which did not end well. */
+/* Tells all to end, awaits it, and notes which did not end well; then the same for the recorders. */
 void crew_end(struct world *w);
+void recorders_end(struct world *w);
 
 /* Starts a server that was killed, without its memory if it is to be empty, otherwise with its append-only file. */
 void node_restart(struct world *w, unsigned k, bool empty);

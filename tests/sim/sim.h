@@ -360,6 +360,7 @@ struct sim_plan {
     uint64_t quiet_us;          /* The actors do nothing before that. */
     uint64_t salt;              /* Other dice for jitter and turns, the same schedule and actors. */
     bool tells;                 /* Keeps the end of the story, see sim_outcome. */
+    bool has_witness;           /* Prints what happens, and judges nothing itself (see witness.h). */
 };
 
 /* Sums over worlds. All are uint64_t, so that they can be added. */

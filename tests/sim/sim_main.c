@@ -19,6 +19,7 @@ static const char usage[] =
     "usage: sim [--seed S] [--worlds N] [--class NUMBER] [--jobs J]   worlds of the promised classes, or of one class\n"
     "       sim --seed S --tell [--class NUMBER]                      one world: options, and its end as a story\n"
     "       sim --hashes [--seed S] [--worlds N]                      the trace hash of each world, and of one of each class\n"
+    "       sim --witness [--seed S] [--worlds N] [--class NUMBER]    what happens in each world, for tests/witness/check\n"
     "       sim --classes [--worlds N]                                the table of all classes, each with N worlds\n"
     "       sim --ci [--jobs J]                                       all of it, with every rare path reached\n"
     "       sim --soak SECONDS [--jobs J]                             fresh worlds for so long\n"
@@ -213,6 +214,19 @@ static int print_hashes(const struct batch *batch)
     for (uint64_t i = 0; i < batch->count; i++) print_hash(batch->first + i, batch->class);
     for (unsigned class = 0; class < SIM_CLASS_COUNT && batch->class == SIM_CLASS_COUNT; class++)
         print_hash(batch->first, (enum sim_class)class);
+    return 0;
+}
+
+static int call_witness(const struct batch *batch)
+{
+    static struct sim_outcome outcome;
+    for (uint64_t i = 0; i < batch->count; i++) {
+        struct sim_totals totals = { 0 };
+        const struct sim_plan plan = { .seed = batch->first + i, .class = batch->class, .has_witness = true };
+        limit_cpu(WORLD_CPU_S);
+        sim_run(&plan, &totals, &outcome);
+        if (outcome.broken[0] != '\0') printf("%s\n", outcome.broken);  /* The engine is stuck; no witness says so. */
+    }
     return 0;
 }
 
@@ -411,7 +425,7 @@ static bool read_wish(struct wishes *wishes, const char *name, const char *value
 
 static bool is_mode(const char *name)
 {
-    static const char *const modes[] = { "--tell", "--hashes", "--classes", "--ci", "--canary", "--stories" };
+    static const char *const modes[] = { "--tell", "--hashes", "--witness", "--classes", "--ci", "--canary", "--stories" };
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
         if (strcmp(name, modes[i]) == 0) return true;
     return false;
@@ -457,6 +471,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if (strcmp(wishes.mode, "--hashes") == 0) return print_hashes(&wishes.batch);
+    if (strcmp(wishes.mode, "--witness") == 0) return call_witness(&wishes.batch);
     if (strcmp(wishes.mode, "--tell") == 0)
         return tell_world(&(struct sim_plan){ .seed = wishes.batch.first, .class = wishes.batch.class }) ? 1 : 0;
     if (strcmp(wishes.mode, "--stories") == 0)

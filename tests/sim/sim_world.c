@@ -2,6 +2,8 @@
  * until everything has ended. */
 #include "sim_world.h"
 
+#include "../world/witness.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +42,7 @@ void sim_mix_text(struct sim_world *world, const char *text)
 
 static void break_rule(struct sim_world *world, const char *format, va_list arguments)
 {
-    if (!cluster_is_broken(world->cluster))
+    if (!cluster_is_broken(world->cluster) && !world->cluster->witness)
         vsnprintf(world->cluster->broken, sizeof world->cluster->broken, format, arguments);
 }
 
@@ -680,6 +682,13 @@ static void place_actors(struct sim_world *world, const struct sim_plan *plan)
     }
 }
 
+static void call_witness(struct sim_world *world)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%llu/%u", (unsigned long long)world->options.seed, (unsigned)world->options.class);
+    witness_begin(world->cluster, name);
+}
+
 static void begin(struct sim_world *world, const struct sim_plan *plan)
 {
     const struct redlock_config config = config_of(&world->options);
@@ -709,6 +718,7 @@ static void begin(struct sim_world *world, const struct sim_plan *plan)
     memcpy(world->fault_masked, plan->fault_masked, sizeof world->fault_masked);
     sim_schedule(world);
     cluster->observer = (struct cluster_observer){ world, sim_saw_command, sim_saw_call, NULL, NULL };
+    if (plan->has_witness) call_witness(world);
 }
 
 /* Faults that are not promised to be safe break the exclusion or the order of tickets, and nothing else. */
@@ -754,6 +764,7 @@ void sim_run(const struct sim_plan *plan, struct sim_totals *totals, struct sim_
     if (!cluster_is_broken(world.cluster) && sim_class_is_promised(world.options.class))
         calm_down(&world);
     conclude(&world);
+    witness_end(world.cluster->witness);
     cluster_free(world.cluster);
     free(world.tokens);
     free(world.runs);

@@ -1,5 +1,6 @@
 #include "cluster.h"
 #include "invariants.h"
+#include "witness.h"
 
 #include "../../redlock/kinds/redisson.h"
 
@@ -322,8 +323,9 @@ static void session_feed(struct cluster *cluster, struct cluster_connection *con
 {
     struct model_node *node = &cluster->hosts[connection->node].node;
     model_session_receive(node, &connection->session, data, size, cluster_node_now(cluster, connection->node));
-    if (node->breach[0] != '\0') break_rule(cluster, "node %u: %s", connection->node, node->breach);
+    if (node->breach[0] != '\0' && !cluster->witness) break_rule(cluster, "node %u: %s", connection->node, node->breach);
     show_commands(cluster, connection);
+    if (cluster->witness) witness_saw_node(cluster->witness, connection->node);
     session_flush(cluster, connection);
     if (node->subscribers) flush_subscribers(cluster, connection->node);
 }
@@ -561,7 +563,7 @@ static void watch_books(struct cluster *cluster, unsigned client, unsigned index
 {
     const struct cluster_client *owner = &cluster->clients[client];
     char text[160];
-    if (!owner->locks[index].in_use) return;
+    if (!owner->locks[index].in_use || cluster->witness) return;
     cluster->invariant_count++;
     if (!invariants_hold(&owner->engine, &owner->locks[index].lock, text, sizeof text))
         break_rule(cluster, "invariant: client %u, lock %u, %s", client, index, text);
@@ -606,7 +608,7 @@ static void watch_lock(struct cluster *cluster, unsigned client, unsigned index)
     const uint64_t valid_us = lock->in_use ? cluster_valid_us(cluster, client, index) : 0;
     const uint64_t until = cluster_client_now(cluster, client) + valid_us;
     name_slot(lock);
-    if (valid_us == 0) return;
+    if (valid_us == 0 || cluster->witness) return;
     if (!cluster->no_exclusion) watch_exclusion(cluster, client, lock);
     if (until == lock->believed_until) return;
     lock->believed_until = until;
@@ -639,6 +641,7 @@ static void after_call(struct cluster *cluster, unsigned c)
             break_rule(cluster, "redlock_next_done gave a lock whose operation has not ended");
     client->call_count++;
     if (cluster->observer.saw_call) cluster->observer.saw_call(cluster->observer.context, c);
+    if (cluster->witness) witness_saw_call(cluster->witness);
     if (client->lock_count > SWEEP_LOCKS_MAX && client->call_count % SWEEP_EVERY != 0) return;
     for (unsigned i = 0; i < client->lock_count; i++) {
         watch_books(cluster, c, i);

@@ -136,6 +136,7 @@ struct cluster_message {
 };
 
 struct cluster;
+struct witness;
 
 /* An observer of the cluster's events. Any of the functions may be NULL. */
 struct cluster_observer {
@@ -174,6 +175,7 @@ struct cluster {
     bool restless;                  /* Calls redlock_tick also when nothing is due. */
     struct redlock_config config;   /* The configuration of all clients. */
     struct cluster_observer observer;
+    struct witness *witness;        /* Prints what happens, for others to judge, and no rule of locks is watched (witness.h). */
     bool talks;                     /* Prints every step as a TAP comment. */
     char broken[200];               /* The first rule that was broken; "": none. */
 };

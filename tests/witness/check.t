@@ -1,0 +1,102 @@
+#!/bin/sh
+# Traces with one step each that the specification does not have, and with such that it has.
+cd "$(dirname "$0")/../.." || exit 1
+if ! command -v python3 >/dev/null; then
+    echo '1..0 # SKIP there is no python3'
+    exit 0
+fi
+# One process runs the checker for all of them.
+exec python3 -I - <<'END'
+import contextlib
+import io
+import sys
+
+CHECK = 'tests/witness/check'
+with open(CHECK, encoding='utf-8') as file:
+    code = compile(file.read(), CHECK, 'exec')
+A, B = 'a' * 40, 'b' * 40
+count, failed = 0, 0
+
+
+def run(trace):
+    """Its exit status, and the first line that it prints."""
+    output, status = io.StringIO(), None
+    saved, sys.argv = (sys.stdin, sys.argv), [CHECK]
+    sys.stdin = io.StringIO(trace)
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+        try:
+            exec(code, {'__name__': '__main__'})
+        except SystemExit as ending:
+            status = ending.code
+    sys.stdin, sys.argv = saved
+    return status, output.getvalue().split('\n')[0]
+
+
+def judge(name, words, steps, world='nodes=3 guard_ms=10000 drift_ppm=10000 durable=0', end='9000000 end'):
+    """Semicolons part the steps. What is granted to A for 1 s, before anything else, is the dots."""
+    global count, failed
+    granted = ';'.join(f'1000 node{k} 1000 has door x {A} 1001000' for k in range(3))
+    lines = [f'world w {world}', *steps.replace('...', granted).split(';'), *([end] if end else [])]
+    status, said = run('\n'.join(line.strip() for line in lines if line.strip()) + '\n')
+    wanted = 0 if words == 'accepted' else 2 if words.startswith('tests/') else 1
+    is_good = status == wanted and words in said
+    count, failed = count + 1, failed + (not is_good)
+    print(f'{"ok" if is_good else "not ok"} {count} - {name}' + ('' if is_good else f'\n# {status}: {said}\n# not: {words}'))
+
+
+HOLDS = f'2000 client0 2000 holds door x {A} 980000'
+judge('a holder that a majority keeps', 'accepted', f'...;{HOLDS}')
+judge('a majority is enough', 'accepted', f'...;1500 node2 1500 has door nothing;{HOLDS}')
+judge('S1: a minority is not', 'S1, ', f'...;1500 node2 1500 has door nothing;1600 node1 1600 has door nothing;{HOLDS}')
+judge('S1: half of the nodes is not', 'S1, ', f'...;{HOLDS}', 'nodes=6 guard_ms=10000 drift_ppm=10000 durable=0')
+judge('S2: the drift is not left out', 'S1, S2, ', f'...;2000 client0 2000 holds door x {A} 1000000')
+judge('S9: a key that is not there for long enough', 'S1, S2, S9',
+      f'1000 node0 1000 has door x {A} 1001000;1000 node1 1000 has door x {A} 901000;{HOLDS}')
+judge('S3: a key is not given to another', 'S5',
+      f'...;{HOLDS};3000 node1 3000 has door x {B} 2000000')
+judge('a key that ends is granted', 'accepted', f'...;{HOLDS};1001001 node1 1001001 has door x {B} 2000000')
+judge('S5: nobody is released that holds', 'S5', f'...;{HOLDS};3000 node1 3000 has door nothing')
+judge('one that has stopped is', 'accepted', f'...;{HOLDS};2500 client0 2500 ends door {A};3000 node1 3000 has door nothing')
+judge('one whose time is over is', 'accepted', f'...;{HOLDS};980001 node1 980001 has door nothing')
+judge('S7: no key is shortened', 'S7', f'...;3000 node1 3000 has door x {A} 1000000')
+judge('a key is lengthened, and so is the hold', 'accepted',
+      f'...;{HOLDS};3000 node1 3000 has door x {A} 1003000;3000 node0 3000 has door x {A} 1003000;'
+      f'3500 client0 3500 holds door x {A} 990000')
+judge('S11: a node that has restarted has no vote', 'S1, ',
+      f'500 node1 500 restarts;500 node0 500 restarts;...;{HOLDS}')
+judge('after the guard it has', 'accepted', f'500 node1 500 restarts;500 node0 500 restarts;'
+      + ';'.join(f'10001000 node{k} 10001000 has door x {A} 11001000' for k in range(3))
+      + f';10002000 client0 10002000 holds door x {A} 10980000', end='12000000 end')
+judge('S23: a durable node has one that has forgotten nothing', 'accepted',
+      f'...;1500 node1 1500 recalls door x {A} 1001000;1500 node1 1500 restarts;1600 node0 1600 has door nothing;{HOLDS}',
+      'nodes=3 guard_ms=10000 drift_ppm=10000 durable=7')
+judge('S23: and none that has', 'S1, ', f'...;1500 node1 1500 restarts;1600 node1 1600 has door x {A} 1001000;'
+      f'1700 node0 1700 has door nothing;{HOLDS}', 'nodes=3 guard_ms=10000 drift_ppm=10000 durable=7')
+judge('S15: a counter does not fall', 'S15', '1000 node0 1000 counts door 50 9000000;2000 node0 2000 counts door 49 9000000')
+judge('S15: nor does a ticket', 'S15', ';'.join(f'1000 node{k} 1000 counts door 60 9000000' for k in range(3))
+      + f';...;{HOLDS} ticket=60;980001 node0 1001001 has door x {B} 2001001;980002 node1 1001001 has door x {B} 2001001;'
+      f'980003 client1 980003 holds door x {B} 1900000 ticket=60')
+judge('S15: a ticket has been counted', 'S1, ', f'...;{HOLDS} ticket=60')
+judge('S20: there is no permit more', 'S20', ';'.join(f'1000 node{k} 1000 has door:3 x {A} 1001000' for k in range(3))
+      + f';2000 client0 2000 holds door:3 x {A} 980000 of=2')
+READERS = ';'.join(f'1000 node{k} 1000 has door s {A} 1001000 {B} 1001000' for k in range(3))
+judge('readers are together', 'accepted', f'{READERS};2000 client0 2000 holds door s {A} 980000;2000 client1 2000 holds door s {B} 980000')
+judge('S21: a reader is not granted beside a writer', 'S3, S21', f'1000 node0 1000 has door x {A} 9000000 {B} 9000000')
+judge('S21: a reader is no writer', 'S1, ', f'{READERS};2000 client0 2000 holds door x {A} 980000')
+judge('S22: a reader has become a writer', 'accepted', ';'.join(f'1000 node{k} 1000 has door s {A} 1001000' for k in range(3))
+      + f';2000 client0 2000 holds door s {A} 980000;2100 client0 2100 turns door {A} {B};'
+      + ';'.join(f'3000 node{k} 3000 has door x {B} 1003000' for k in range(3)) + f';3500 client0 3500 holds door x {B} 981000')
+judge('S10: a clock that runs slow makes nobody hold for longer', 'exclusion',
+      f'1000 client0 1000 runs -100000;...;{HOLDS};980001 node0 1001001 has door x {B} 2001001;980002 node1 1001001 has door x {B} 2001001;'
+      f'980003 client1 980003 holds door x {B} 1900000')
+judge('servers that run too fast make two holders', 'exclusion', f'...;{HOLDS};'
+      + ';'.join(f'950000 node{k} 1001001 has door x {B} 2001001' for k in range(2))
+      + f';951000 client1 951000 holds door x {B} 1900000')
+judge('a verb that there is not', 'tests/witness/check: line 2 is none', '1000 node0 1000 hs door nothing')
+judge('a node that there is not', 'tests/witness/check: line 2 is none', '1000 node3 1000 has door nothing')
+judge('a number that is none', 'tests/witness/check: line 2 is none', '1000 node0 x has door nothing')
+judge('a world that is cut off', 'tests/witness/check: world w has no end', f'...;{HOLDS}', end='')
+judge('nobody holds anything', 'tests/witness/check: nobody ever', '...')
+print(f'1..{count}')
+sys.exit(failed > 0)
+END
