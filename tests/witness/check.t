@@ -32,7 +32,7 @@ def run(trace):
     return status, output.getvalue().split('\n')[0]
 
 
-def judge(name, words, steps, world='nodes=3 guard_ms=10000 drift_ppm=10000 durable=0', end='9000000 end'):
+def judge(name, words, steps, world='nodes=3 guard_ms=10000 skew_ms=250 drift_ppm=10000 durable=0', end='9000000 end'):
     """Semicolons part the steps. What is granted to A for 1 s, before anything else, is the dots."""
     global count, failed
     granted = ';'.join(f'1000 node{k} 1000 has door x {A} 1001000' for k in range(3))
@@ -48,7 +48,7 @@ HOLDS = f'2000 client0 2000 holds door x {A} 980000'
 judge('a holder that a majority keeps', 'accepted', f'...;{HOLDS}')
 judge('a majority is enough', 'accepted', f'...;1500 node2 1500 has door nothing;{HOLDS}')
 judge('S1: a minority is not', 'S1, ', f'...;1500 node2 1500 has door nothing;1600 node1 1600 has door nothing;{HOLDS}')
-judge('S1: half of the nodes is not', 'S1, ', f'...;{HOLDS}', 'nodes=6 guard_ms=10000 drift_ppm=10000 durable=0')
+judge('S1: half of the nodes is not', 'S1, ', f'...;{HOLDS}', 'nodes=6 guard_ms=10000 skew_ms=250 drift_ppm=10000 durable=0')
 judge('S2: the drift is not left out', 'S1, S2, ', f'...;2000 client0 2000 holds door x {A} 1000000')
 judge('S9: a key that is not there for long enough', 'S1, S2, S9',
       f'1000 node0 1000 has door x {A} 1001000;1000 node1 1000 has door x {A} 901000;{HOLDS}')
@@ -64,14 +64,16 @@ judge('a key is lengthened, and so is the hold', 'accepted',
       f'3500 client0 3500 holds door x {A} 990000')
 judge('S11: a node that has restarted has no vote', 'S1, ',
       f'500 node1 500 restarts;500 node0 500 restarts;...;{HOLDS}')
+judge('one that restarts after it has granted has had a vote', 'accepted',
+      f'...;1500 node1 1500 restarts;1600 node2 1600 restarts;{HOLDS}')
 judge('after the guard it has', 'accepted', f'500 node1 500 restarts;500 node0 500 restarts;'
       + ';'.join(f'10001000 node{k} 10001000 has door x {A} 11001000' for k in range(3))
       + f';10002000 client0 10002000 holds door x {A} 10980000', end='12000000 end')
 judge('S23: a durable node has one that has forgotten nothing', 'accepted',
       f'...;1500 node1 1500 recalls door x {A} 1001000;1500 node1 1500 restarts;1600 node0 1600 has door nothing;{HOLDS}',
-      'nodes=3 guard_ms=10000 drift_ppm=10000 durable=7')
-judge('S23: and none that has', 'S1, ', f'...;1500 node1 1500 restarts;1600 node1 1600 has door x {A} 1001000;'
-      f'1700 node0 1700 has door nothing;{HOLDS}', 'nodes=3 guard_ms=10000 drift_ppm=10000 durable=7')
+      'nodes=3 guard_ms=10000 skew_ms=250 drift_ppm=10000 durable=7')
+judge('S23: and none that has', 'S1, ', f'500 node1 500 has gate x {B} 9000000;600 node1 600 restarts;...;'
+      f'1700 node0 1700 has door nothing;{HOLDS}', 'nodes=3 guard_ms=10000 skew_ms=250 drift_ppm=10000 durable=7')
 judge('S15: a counter does not fall', 'S15', '1000 node0 1000 counts door 50 9000000;2000 node0 2000 counts door 49 9000000')
 judge('S15: nor does a ticket', 'S15', ';'.join(f'1000 node{k} 1000 counts door 60 9000000' for k in range(3))
       + f';...;{HOLDS} ticket=60;980001 node0 1001001 has door x {B} 2001001;980002 node1 1001001 has door x {B} 2001001;'

@@ -1150,16 +1150,23 @@ void cluster_node_down(struct cluster *cluster, unsigned node)
             connection_breaks(cluster, cluster->connections[i]);
 }
 
-void cluster_node_up(struct cluster *cluster, unsigned node, bool keeps_keys)
+static void start_again(struct cluster *cluster, unsigned node, bool keeps_keys)
 {
     cluster->hosts[node].down = false;
     model_node_restart(&cluster->hosts[node].node, ++cluster->process_count, keeps_keys, cluster_node_now(cluster, node));
 }
 
+void cluster_node_up(struct cluster *cluster, unsigned node, bool keeps_keys)
+{
+    start_again(cluster, node, keeps_keys);
+    if (cluster->witness) witness_saw_call(cluster->witness);
+}
+
 void cluster_node_up_from_disk(struct cluster *cluster, unsigned node)
 {
-    cluster_node_up(cluster, node, false);
+    start_again(cluster, node, false);
     model_node_load(&cluster->hosts[node].node);
+    if (cluster->witness) witness_saw_call(cluster->witness);
 }
 
 void cluster_node_hang(struct cluster *cluster, unsigned node)

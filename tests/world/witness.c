@@ -6,13 +6,13 @@
 #include <string.h>
 
 enum {
-    RESOURCES_MAX = 64,     /* On one node: names, and their counters, */
+    RESOURCES_MAX = 64,     /* Names on one node, and their counters, */
     NAME_SIZE = 64,
     TEXT_SIZE = 2048,       /* and what is said of one. */
-    LOCKS_MAX = 16          /* Of one client. */
+    LOCKS_MAX = 16          /* More than one client ever has. */
 };
 
-/* What was last said of a key. */
+/* The last that was said of a key. */
 struct saying {
     char name[NAME_SIZE];   /* "": this place is free. */
     char text[TEXT_SIZE];
@@ -21,7 +21,7 @@ struct saying {
 
 struct told_node {
     struct cluster_clock clock;
-    uint64_t started_us;    /* By its own clock: which process it is. */
+    uint64_t started_us;    /* By its own clock. No other process there has it. */
     struct saying sayings[RESOURCES_MAX];
 };
 
@@ -33,7 +33,7 @@ struct belief {
     bool shared[REDLOCK_SET_MAX];
     uint64_t until, ticket;                 /* The end by the client's clock. */
     unsigned permits;
-    uint8_t bytes[REDLOCK_TOKEN_SIZE];      /* Of the token. */
+    uint8_t bytes[REDLOCK_TOKEN_SIZE];      /* Those of the token. */
 };
 
 struct told_client {
@@ -304,8 +304,9 @@ void witness_begin(struct cluster *cluster, const char *name)
     if (!w) abort();
     w->cluster = cluster;
     cluster->witness = w;
-    printf("world %s nodes=%u guard_ms=%u drift_ppm=%u durable=%u\n", name, cluster->node_count, (unsigned)cluster->config.guard_ms,
-           (unsigned)cluster->config.drift_ppm, (unsigned)cluster->durables);
+    printf("world %s nodes=%u guard_ms=%u skew_ms=%u drift_ppm=%u durable=%u\n", name, cluster->node_count,
+           (unsigned)cluster->config.guard_ms, (unsigned)cluster->config.ticket_skew_ms, (unsigned)cluster->config.drift_ppm,
+           (unsigned)cluster->durables);
     for (unsigned k = 0; k < cluster->node_count; k++) w->nodes[k].started_us = cluster->hosts[k].node.started_us;
     witness_saw_call(w);
 }

@@ -1,6 +1,6 @@
-/* A witness prints what happens in a cluster, by lines that a program which is not ours can judge: what each node keeps
- * after the commands that it has executed, and what each client believes. tests/witness/README.md has their form. It looks at
- * the nodes' keys and at the answers of redlock.h alone. */
+/* A witness prints what each node keeps after the commands that it has executed, and what each client believes, so that a
+ * program which is not ours can judge it. tests/witness/README.md has the lines. It looks at the nodes' keys and at the answers
+ * of redlock.h alone. */
 #ifndef WITNESS_H
 #define WITNESS_H
 
@@ -10,7 +10,7 @@
  * there is no memory. */
 void witness_begin(struct cluster *cluster, const char *name);
 
-/* Called by the cluster: a node has executed commands, or a client has called its engine. */
+/* The cluster calls these when a node has executed commands, and when a client has called its engine or a node has started. */
 void witness_saw_node(struct witness *witness, unsigned node);
 void witness_saw_call(struct witness *witness);
 
