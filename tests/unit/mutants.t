@@ -36,6 +36,14 @@ for file in tests/mutants/list tests/explore/mutants tests/sim/run tests/prove/f
     check "every script in $file changes the file that it names" all_change_their_file "$file"
 done
 
+# A reason why the specification cannot reject a mutant is about one that there is.
+all_unseen_are_in_the_list() {
+    grep -v "^#" tests/mutants/list | sed 's/ *| .*//' | sort >"$made/names"
+    grep -v -e '^#' -e '^$' tests/witness/unseen | sed 's/ | .*//' | sort >"$made/unseen"
+    [ -s "$made/unseen" ] && ! comm -13 "$made/names" "$made/unseen" | grep .
+}
+check 'each line of tests/witness/unseen names a mutant' all_unseen_are_in_the_list
+
 # More turns than lines are turns, too.
 all_have_a_turn() {
     for turns in 1 2 3 4 5; do
