@@ -97,6 +97,7 @@ judge('servers that run too fast make two holders', 'exclusion', f'...;{HOLDS};'
 judge('a verb that there is not', 'tests/witness/check: line 2 is none', '1000 node0 1000 hs door nothing')
 judge('a node that there is not', 'tests/witness/check: line 2 is none', '1000 node3 1000 has door nothing')
 judge('a number that is none', 'tests/witness/check: line 2 is none', '1000 node0 x has door nothing')
+judge('a time that is before the last', 'tests/witness/check: line 3 is none', '1000 node0 1000 has door nothing;999 node0 999 has door nothing')
 judge('a world that is cut off', 'tests/witness/check: world w has no end', f'...;{HOLDS}', end='')
 judge('nobody holds anything', 'tests/witness/check: nobody ever', '...')
 print(f'1..{count}')
