@@ -394,6 +394,7 @@ coverage:
 # For all inputs, not for many, Frama-C looks at parser, encoder, arithmetic, rounds, replies and addresses.
 prove:
 	@tests/prove/run
+	@tests/prove/contracts
 
 # The core beside MISRA C:2012: which rules it does not keep, how often, and why, is in tests/misra/list.
 misra:
