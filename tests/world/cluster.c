@@ -98,26 +98,35 @@ uint64_t cluster_node_now(const struct cluster *cluster, unsigned node)
     return clock_read(&cluster->hosts[node].clock, cluster->now_us);
 }
 
+static void tell_witness(const struct cluster *cluster)
+{
+    if (cluster->witness) witness_saw_call(cluster->witness);
+}
+
 void cluster_step_client_clock(struct cluster *cluster, unsigned client, int64_t us)
 {
     struct cluster_clock *clock = &cluster->clients[client].clock;
     clock_set(clock, cluster->now_us, us, clock->fast_ppm);
+    tell_witness(cluster);
 }
 
 void cluster_step_node_clock(struct cluster *cluster, unsigned node, int64_t us)
 {
     struct cluster_clock *clock = &cluster->hosts[node].clock;
     clock_set(clock, cluster->now_us, us, clock->fast_ppm);
+    tell_witness(cluster);
 }
 
 void cluster_set_node_rate(struct cluster *cluster, unsigned node, int32_t fast_ppm)
 {
     clock_set(&cluster->hosts[node].clock, cluster->now_us, 0, fast_ppm);
+    tell_witness(cluster);
 }
 
 void cluster_set_client_rate(struct cluster *cluster, unsigned client, int32_t fast_ppm)
 {
     clock_set(&cluster->clients[client].clock, cluster->now_us, 0, fast_ppm);
+    tell_witness(cluster);
 }
 
 uint64_t cluster_client_wall(const struct cluster *cluster, unsigned client)
@@ -641,7 +650,7 @@ static void after_call(struct cluster *cluster, unsigned c)
             break_rule(cluster, "redlock_next_done gave a lock whose operation has not ended");
     client->call_count++;
     if (cluster->observer.saw_call) cluster->observer.saw_call(cluster->observer.context, c);
-    if (cluster->witness) witness_saw_call(cluster->witness);
+    tell_witness(cluster);
     if (client->lock_count > SWEEP_LOCKS_MAX && client->call_count % SWEEP_EVERY != 0) return;
     for (unsigned i = 0; i < client->lock_count; i++) {
         watch_books(cluster, c, i);
@@ -1159,14 +1168,14 @@ static void start_again(struct cluster *cluster, unsigned node, bool keeps_keys)
 void cluster_node_up(struct cluster *cluster, unsigned node, bool keeps_keys)
 {
     start_again(cluster, node, keeps_keys);
-    if (cluster->witness) witness_saw_call(cluster->witness);
+    tell_witness(cluster);
 }
 
 void cluster_node_up_from_disk(struct cluster *cluster, unsigned node)
 {
     start_again(cluster, node, false);
     model_node_load(&cluster->hosts[node].node);
-    if (cluster->witness) witness_saw_call(cluster->witness);
+    tell_witness(cluster);
 }
 
 void cluster_node_hang(struct cluster *cluster, unsigned node)

@@ -10,7 +10,8 @@
  * there is no memory. */
 void witness_begin(struct cluster *cluster, const char *name);
 
-/* The cluster calls these when a node has executed commands, and when a client has called its engine or a node has started. */
+/* The cluster calls these when a node has executed commands, and when a client has called its engine, a node has started or a
+ * clock has changed. */
 void witness_saw_node(struct witness *witness, unsigned node);
 void witness_saw_call(struct witness *witness);
 
