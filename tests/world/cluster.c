@@ -413,12 +413,12 @@ static int told_size(const struct cluster_lock *lock)
     return lock->resource_size < 20 ? (int)lock->resource_size : 20;
 }
 
-static unsigned name_count_of(const struct cluster_lock *lock)
+unsigned cluster_name_count(const struct cluster_lock *lock)
 {
     return lock->set_count > 0 ? lock->set_count : 1;
 }
 
-static struct redlock_name name_of(const struct cluster_lock *lock, unsigned number)
+struct redlock_name cluster_name(const struct cluster_lock *lock, unsigned number)
 {
     if (lock->set_count > 0) return lock->set[number];
     return (struct redlock_name){ .bytes = lock->resource, .size = lock->resource_size + lock->slot_size };
@@ -440,8 +440,7 @@ static bool names_equal(struct redlock_name a, struct redlock_name b)
     return a.size == b.size && memcmp(a.bytes, b.bytes, a.size) == 0;
 }
 
-/* Is the lock a reader of that resource? */
-static bool is_reader_of(const struct cluster_lock *lock, unsigned number)
+bool cluster_reads(const struct cluster_lock *lock, unsigned number)
 {
     return lock->set_count > 0 ? lock->set[number].shared : redlock_is_shared(&lock->lock);
 }
@@ -449,9 +448,9 @@ static bool is_reader_of(const struct cluster_lock *lock, unsigned number)
 /* They share one resource at least, and are not both readers of it. */
 static bool locks_meet(const struct cluster_lock *a, const struct cluster_lock *b)
 {
-    for (unsigned i = 0; i < name_count_of(a); i++)
-        for (unsigned j = 0; j < name_count_of(b); j++)
-            if (names_equal(name_of(a, i), name_of(b, j)) && !(is_reader_of(a, i) && is_reader_of(b, j))) return true;
+    for (unsigned i = 0; i < cluster_name_count(a); i++)
+        for (unsigned j = 0; j < cluster_name_count(b); j++)
+            if (names_equal(cluster_name(a, i), cluster_name(b, j)) && !(cluster_reads(a, i) && cluster_reads(b, j))) return true;
     return false;
 }
 
@@ -499,7 +498,7 @@ static uint64_t name_kept_until(const struct cluster_host *host, struct redlock_
     return 0;
 }
 
-static const struct model_key *key_of(const struct cluster_host *host, struct redlock_name name, const char *suffix)
+const struct model_key *cluster_key_beside(const struct cluster_host *host, struct redlock_name name, const char *suffix)
 {
     const size_t more = strlen(suffix);
     for (size_t i = 0; i < host->node.key_count; i++) {
@@ -511,16 +510,25 @@ static const struct model_key *key_of(const struct cluster_host *host, struct re
     return NULL;
 }
 
+bool cluster_is_shared_key(const struct model_key *key)
+{
+    return key->value_size == 7 && memcmp(key->value, "~shared", 7) == 0;
+}
+
+uint64_t cluster_reader_ends_ms(const struct model_key *key, const struct model_entry *reader)
+{
+    return key->expires_ms > 0 && key->expires_ms < reader->score ? key->expires_ms : reader->score;
+}
+
 /* The true time until which the host keeps writers out for the reader with that token; 0: it does not. */
 static uint64_t reader_kept_until(const struct cluster_host *host, struct redlock_name name, const char *token)
 {
-    const struct model_key *key = key_of(host, name, ""), *readers = key_of(host, name, REDLOCK_READERS_SUFFIX);
-    if (!key || key->value_size != 7 || memcmp(key->value, "~shared", 7) != 0) return 0;
+    const struct model_key *key = cluster_key_beside(host, name, ""), *readers = cluster_key_beside(host, name, REDLOCK_READERS_SUFFIX);
+    if (!key || !cluster_is_shared_key(key)) return 0;
     for (size_t i = 0; readers && i < readers->entry_count; i++) {
         const struct model_entry *entry = &readers->entries[i];
-        const uint64_t until_ms = entry->score < key->expires_ms ? entry->score : key->expires_ms;
         if (entry->size >= REDLOCK_TOKEN_TEXT && memcmp(entry->member, token, REDLOCK_TOKEN_TEXT) == 0)
-            return clock_when(&host->clock, until_ms * 1000);
+            return clock_when(&host->clock, cluster_reader_ends_ms(key, entry) * 1000);
     }
     return 0;
 }
@@ -530,14 +538,14 @@ static uint64_t role_kept_until(const struct cluster_host *host, const struct cl
                                 const char *token)
 {
     char text[REDLOCK_TOKEN_TEXT + 1] = "";
-    uint64_t until = name_kept_until(host, name_of(lock, i), token), other;
-    if (!is_reader_of(lock, i)) return until;
+    uint64_t until = name_kept_until(host, cluster_name(lock, i), token), other;
+    if (!cluster_reads(lock, i)) return until;
     for (unsigned b = 0; b < REDLOCK_TOKEN_SIZE; b++) snprintf(text + 2 * b, 3, "%02x", lock->lock.stakes[k].token[b]);
-    other = name_kept_until(host, name_of(lock, i), text);
+    other = name_kept_until(host, cluster_name(lock, i), text);
     if (other > until) until = other;
-    other = reader_kept_until(host, name_of(lock, i), token);
+    other = reader_kept_until(host, cluster_name(lock, i), token);
     if (other > until) until = other;
-    other = reader_kept_until(host, name_of(lock, i), text);
+    other = reader_kept_until(host, cluster_name(lock, i), text);
     return other > until ? other : until;
 }
 
@@ -545,7 +553,7 @@ static uint64_t role_kept_until(const struct cluster_host *host, const struct cl
 static uint64_t kept_until(struct cluster *cluster, unsigned k, const struct cluster_lock *lock, const char *token)
 {
     uint64_t until = REDLOCK_NEVER;
-    for (unsigned i = 0; i < name_count_of(lock); i++) {
+    for (unsigned i = 0; i < cluster_name_count(lock); i++) {
         const uint64_t of_name = role_kept_until(&cluster->hosts[k], lock, k, i, token);
         if (of_name < until) until = of_name;
     }
@@ -650,13 +658,13 @@ static void after_call(struct cluster *cluster, unsigned c)
             break_rule(cluster, "redlock_next_done gave a lock whose operation has not ended");
     client->call_count++;
     if (cluster->observer.saw_call) cluster->observer.saw_call(cluster->observer.context, c);
-    tell_witness(cluster);
-    if (client->lock_count > SWEEP_LOCKS_MAX && client->call_count % SWEEP_EVERY != 0) return;
-    for (unsigned i = 0; i < client->lock_count; i++) {
+    const bool is_watched = client->lock_count <= SWEEP_LOCKS_MAX || client->call_count % SWEEP_EVERY == 0;
+    for (unsigned i = 0; is_watched && i < client->lock_count; i++) {
         watch_books(cluster, c, i);
         watch_alarm(cluster, c, i);
         watch_lock(cluster, c, i);
     }
+    tell_witness(cluster);
 }
 
 /* The wants that make sense with a connection in that state. */

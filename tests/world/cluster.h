@@ -241,6 +241,16 @@ uint64_t cluster_valid_us(const struct cluster *cluster, unsigned client, unsign
 /* When its validity will end, by true time; REDLOCK_NEVER: the lock is not held, or the client's clock stands still. */
 uint64_t cluster_valid_until(const struct cluster *cluster, unsigned client, unsigned lock);
 
+/* The resources of a lock, which slot 3 of one follows as ":3", and whether it reads that one only. */
+unsigned cluster_name_count(const struct cluster_lock *lock);
+struct redlock_name cluster_name(const struct cluster_lock *lock, unsigned number);
+bool cluster_reads(const struct cluster_lock *lock, unsigned number);
+
+/* A key of a node as it lies there, ended or not; NULL: there is none. A reader ends with the key that it shares. */
+const struct model_key *cluster_key_beside(const struct cluster_host *host, struct redlock_name name, const char *suffix);
+bool cluster_is_shared_key(const struct model_key *key);
+uint64_t cluster_reader_ends_ms(const struct model_key *key, const struct model_entry *reader);
+
 /* ---- Faults ---- */
 
 void cluster_node_down(struct cluster *cluster, unsigned node);     /* Killed: connections are reset, new ones refused. */

@@ -83,46 +83,40 @@ static bool ends_with(const struct model_key *key, const char *suffix)
     return key->name_size >= size && memcmp(key->name + key->name_size - size, suffix, size) == 0;
 }
 
+static void fit(size_t size, size_t room)
+{
+    if (size >= room) abort();
+}
+
 /* A number is appended, and before it so many bytes, up to the first blank. */
 static void add_end(char *text, const uint8_t *bytes, size_t size, uint64_t number)
 {
     const size_t used = strlen(text);
     const uint8_t *blank = memchr(bytes, ' ', size);
     if (blank) size = (size_t)(blank - bytes);
+    fit(used + size + sizeof " 18446744073709551615 ", TEXT_SIZE);
     snprintf(text + used, TEXT_SIZE - used, " %.*s %llu", (int)size, (const char *)bytes, (unsigned long long)number);
 }
 
-static bool is_shared_key(const struct model_key *key)
+/* A shared key outlasts its last reader. */
+static void add_readers(const struct cluster_host *host, const struct model_key *key, char *text)
 {
-    return key->value_size == 7 && memcmp(key->value, "~shared", 7) == 0;
-}
-
-/* Readers end with the key that they share. */
-static void add_readers(const struct model_node *node, const struct model_key *key, char *text)
-{
-    memcpy(text, "s", sizeof "s");
-    for (size_t i = 0; i < node->key_count; i++) {
-        const struct model_key *readers = &node->keys[i];
-        if (!ends_with(readers, REDLOCK_READERS_SUFFIX) || memcmp(readers->name, key->name, key->name_size) != 0 ||
-            readers->name_size != key->name_size + strlen(REDLOCK_READERS_SUFFIX))
-            continue;
-        for (size_t j = 0; j < readers->entry_count; j++) {
-            const struct model_entry *entry = &readers->entries[j];
-            const uint64_t until_ms = entry->score < key->expires_ms ? entry->score : key->expires_ms;
-            add_end(text, entry->member, entry->size, until_ms * 1000);
-        }
-    }
+    const struct redlock_name name = { .bytes = key->name, .size = key->name_size };
+    const struct model_key *readers = cluster_key_beside(host, name, REDLOCK_READERS_SUFFIX);
+    snprintf(text, TEXT_SIZE, "%s", readers ? "s" : "");
+    for (size_t i = 0; readers && i < readers->entry_count; i++)
+        add_end(text, readers->entries[i].member, readers->entries[i].size, cluster_reader_ends_ms(key, &readers->entries[i]) * 1000);
 }
 
 /* False: nothing is said of such a key. A key that has no end has one far away. */
-static bool describe(const struct model_node *node, const struct model_key *key, char *text)
+static bool describe(const struct cluster_host *host, const struct model_key *key, char *text)
 {
     const uint64_t until_us = key->expires_ms == 0 ? REDLOCK_NEVER : (key->expires_ms + 1) * 1000;
     const bool is_counter = ends_with(key, REDLOCK_TICKET_SUFFIX);
     if (key->is_sorted_set || key->is_list || key->is_hash) return false;
     if (!is_counter && memchr(key->name, '#', key->name_size)) return false;
     snprintf(text, TEXT_SIZE, "%s", is_counter ? "" : "x");
-    if (!is_counter && is_shared_key(key)) add_readers(node, key, text);
+    if (!is_counter && cluster_is_shared_key(key)) add_readers(host, key, text);
     else add_end(text, key->value, key->value_size, until_us);
     return true;
 }
@@ -134,7 +128,7 @@ static struct saying *saying_about(struct told_node *told, const char *name)
         if (strcmp(told->sayings[i].name, name) == 0) return &told->sayings[i];
         if (!place && told->sayings[i].name[0] == '\0') place = &told->sayings[i];
     }
-    if (!place || strlen(name) >= NAME_SIZE) abort();
+    if (!place) abort();
     memcpy(place->name, name, strlen(name) + 1);
     return place;
 }
@@ -154,12 +148,14 @@ static void say_key(const struct witness *w, unsigned k, const struct saying *ke
 
 static void say_changes(struct witness *w, unsigned k, bool is_memory)
 {
-    const struct model_node *node = &w->cluster->hosts[k].node;
+    const struct cluster_host *host = &w->cluster->hosts[k];
+    const struct model_node *node = &host->node;
     struct told_node *told = &w->nodes[k];
     char name[NAME_SIZE], text[TEXT_SIZE];
     for (unsigned i = 0; i < RESOURCES_MAX; i++) told->sayings[i].is_there = false;
     for (size_t i = 0; i < node->key_count; i++) {
-        if (!describe(node, &node->keys[i], text)) continue;
+        if (!describe(host, &node->keys[i], text)) continue;
+        fit(node->keys[i].name_size, sizeof name);
         snprintf(name, sizeof name, "%.*s", (int)node->keys[i].name_size, (const char *)node->keys[i].name);
         struct saying *saying = saying_about(told, name);
         saying->is_there = true;
@@ -192,29 +188,28 @@ static void look_for_restarts(struct witness *w)
 
 /* ---- Clients ---- */
 
-static void copy_name(struct belief *belief, const void *bytes, size_t size, bool shared)
-{
-    belief->shared[belief->name_count] = shared;
-    snprintf(belief->names[belief->name_count++], NAME_SIZE, "%.*s", (int)size, (const char *)bytes);
-}
-
 static void copy_names(struct belief *belief, const struct cluster_lock *lock)
 {
-    char name[NAME_SIZE];
-    const unsigned slot = redlock_slot(&lock->lock);
-    for (unsigned i = 0; i < lock->set_count; i++)
-        copy_name(belief, lock->set[i].bytes, lock->set[i].size, lock->set[i].shared);
-    if (lock->set_count > 0) return;
-    snprintf(name, sizeof name, "%.*s", (int)lock->resource_size, (const char *)lock->resource);
-    if (slot > 0) snprintf(name + strlen(name), sizeof name - strlen(name), ":%u", slot);
-    copy_name(belief, name, strlen(name), redlock_is_shared(&lock->lock));
+    belief->name_count = cluster_name_count(lock);
+    for (unsigned i = 0; i < belief->name_count; i++) {
+        const struct redlock_name name = cluster_name(lock, i);
+        fit(name.size, NAME_SIZE);
+        snprintf(belief->names[i], NAME_SIZE, "%.*s", (int)name.size, (const char *)name.bytes);
+        belief->shared[i] = cluster_reads(lock, i);
+    }
+}
+
+/* How long it will be held by the client's clock; 0: it is not. */
+static uint64_t believed_us(struct cluster *cluster, unsigned c, unsigned index)
+{
+    const struct cluster_client *client = &cluster->clients[c];
+    return !client->dead && client->locks[index].in_use ? cluster_valid_us(cluster, c, index) : 0;
 }
 
 static struct belief belief_of(struct cluster *cluster, unsigned c, unsigned index)
 {
-    const struct cluster_client *client = &cluster->clients[c];
-    const struct cluster_lock *lock = &client->locks[index];
-    const uint64_t valid_us = !client->dead && lock->in_use ? cluster_valid_us(cluster, c, index) : 0;
+    const struct cluster_lock *lock = &cluster->clients[c].locks[index];
+    const uint64_t valid_us = believed_us(cluster, c, index);
     struct belief belief = { .token = "" };
     if (valid_us == 0) return belief;
     redlock_token(&lock->lock, belief.token);
@@ -267,12 +262,11 @@ static bool is_told(const struct belief *beliefs, unsigned count, const struct b
 /* Nearly always this is so, and all that follows takes time. */
 static bool is_as_before(const struct witness *w, unsigned c, unsigned i, const struct belief *before)
 {
-    const struct cluster_client *client = &w->cluster->clients[c];
-    const struct cluster_lock *lock = &client->locks[i];
-    const uint64_t valid_us = !client->dead && lock->in_use ? cluster_valid_us(w->cluster, c, i) : 0;
+    const struct cluster_lock *lock = &w->cluster->clients[c].locks[i];
+    const uint64_t valid_us = believed_us(w->cluster, c, i);
     if (valid_us == 0 || before->token[0] == '\0') return valid_us == 0 && before->token[0] == '\0';
     return before->until == cluster_client_now(w->cluster, c) + valid_us && before->ticket == redlock_ticket(&lock->lock) &&
-           before->shared[0] == (lock->set_count > 0 ? lock->set[0].shared : redlock_is_shared(&lock->lock)) &&
+           before->shared[0] == cluster_reads(lock, 0) &&
            memcmp(before->bytes, lock->lock.token, sizeof before->bytes) == 0;
 }
 

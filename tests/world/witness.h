@@ -1,6 +1,6 @@
 /* A witness prints what each node keeps after the commands that it has executed, and what each client believes, so that a
- * program which is not ours can judge it. tests/witness/README.md has the lines. It looks at the nodes' keys and at the answers
- * of redlock.h alone. */
+ * program which is not ours can judge it. tests/witness/README.md has the lines. It looks at the nodes' keys, at the answers
+ * of redlock.h, and at a lock's token and number of permits. */
 #ifndef WITNESS_H
 #define WITNESS_H
 
