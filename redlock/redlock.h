@@ -728,8 +728,8 @@ enum redlock_vote redlock_vote_of(const struct redlock_lock *lock, unsigned k);
 uint32_t redlock_free_in_ms(const struct redlock_lock *lock);
 
 /* The fencing token, or ticket, of a lock that was acquired with one. It is larger than the ticket of every holder of any of its
- * resources whose acquire had ended before this one began (S15; see wire.h for the protocol and its limits). 0: none. Give it to
- * the resource, which must refuse smaller ones (see redlock_fence.h). */
+ * resources whose acquire had ended before this one began (S15; see wire.h for the protocol and its limits). While a reader asks
+ * to be a writer, it is the reader's. 0: none. Give it to the resource, which must refuse smaller ones (see redlock_fence.h). */
 uint64_t redlock_ticket(const struct redlock_lock *lock);
 
 /* The slot of a lock of the kind redlock_permits, 1..permits, else 0. On the nodes it is a plain lock of the resource

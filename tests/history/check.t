@@ -6,48 +6,16 @@ if ! command -v python3 >/dev/null; then
     exit 0
 fi
 # One process runs the checker for all of them.
-exec python3 -I - <<'END'
-import io
-import os
+exec python3 -IB - <<'END'
 import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, 'tests')
+from checker import Checker, finish, point
+
 CHECK = 'tests/history/check'
-with open(CHECK, encoding='utf-8') as file:
-    code = compile(file.read(), CHECK, 'exec')
-count, failed = 0, 0
-
-
-class Input(io.BytesIO):
-    name = '<stdin>'
-
-
-def run(history, options):
-    """The exit status, and the lines that are printed."""
-    saved = sys.stdin, sys.stdout, sys.stderr, sys.argv
-    sys.stdin = io.TextIOWrapper(Input(history))
-    sys.stdout = sys.stderr = output = io.TextIOWrapper(io.BytesIO(), encoding='ascii')
-    sys.argv = [CHECK, *options]
-    status = None
-    try:
-        exec(code, {'__name__': '__main__'})
-    except SystemExit as ending:
-        status = ending.code
-    except Exception as fault:
-        print(repr(fault))
-    finally:
-        sys.stdin, sys.stdout, sys.stderr, sys.argv = saved
-    output.flush()
-    return status, output.buffer.getvalue().decode().splitlines()
-
-
-def point(name, is_good, *notes):
-    global count, failed
-    count, failed = count + 1, failed + (not is_good)
-    if not is_good:
-        print(*notes, sep='\n# ', end='\n')
-    print(f'{"ok" if is_good else "not ok"} {count} - {name}')
+run = Checker(CHECK).run
 
 
 def judge(name, status, lines, words, history, options=()):
@@ -352,6 +320,5 @@ ran = subprocess.run(CHECK, input=f'{one}\n19 b held door until=30\n'.encode(),
 is_found = ran.returncode == 1 and ran.stdout.endswith(b': 1 violations\n')
 point('the program itself', is_found, f'# {ran}')
 
-print(f'1..{count}')
-sys.exit(failed > 0)
+finish()
 END

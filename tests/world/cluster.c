@@ -523,7 +523,8 @@ uint64_t cluster_reader_ends_ms(const struct model_key *key, const struct model_
 /* The true time until which the host keeps writers out for the reader with that token; 0: it does not. */
 static uint64_t reader_kept_until(const struct cluster_host *host, struct redlock_name name, const char *token)
 {
-    const struct model_key *key = cluster_key_beside(host, name, ""), *readers = cluster_key_beside(host, name, REDLOCK_READERS_SUFFIX);
+    const struct model_key *key = cluster_key_beside(host, name, "");
+    const struct model_key *readers = cluster_key_beside(host, name, REDLOCK_READERS_SUFFIX);
     if (!key || !cluster_is_shared_key(key)) return 0;
     for (size_t i = 0; readers && i < readers->entry_count; i++) {
         const struct model_entry *entry = &readers->entries[i];

@@ -104,8 +104,10 @@ static void add_readers(const struct cluster_host *host, const struct model_key 
     const struct redlock_name name = { .bytes = key->name, .size = key->name_size };
     const struct model_key *readers = cluster_key_beside(host, name, REDLOCK_READERS_SUFFIX);
     snprintf(text, TEXT_SIZE, "%s", readers ? "s" : "");
-    for (size_t i = 0; readers && i < readers->entry_count; i++)
-        add_end(text, readers->entries[i].member, readers->entries[i].size, cluster_reader_ends_ms(key, &readers->entries[i]) * 1000);
+    for (size_t i = 0; readers && i < readers->entry_count; i++) {
+        const struct model_entry *reader = &readers->entries[i];
+        add_end(text, reader->member, reader->size, cluster_reader_ends_ms(key, reader) * 1000);
+    }
 }
 
 /* False: nothing is said of such a key. A key that has no end has one far away. */
