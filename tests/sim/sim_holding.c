@@ -42,8 +42,9 @@ const struct model_key *sim_key_beside(struct sim_world *world, unsigned node, u
 
 const struct model_key *sim_slot_key(struct sim_world *world, unsigned node, unsigned resource, unsigned slot)
 {
-    char suffix[16] = "";
-    if (slot > 0) (void)snprintf(suffix, sizeof suffix, ":%u", slot);
+    char suffix[16];
+    if (slot == 0) return key_of(world, node, sim_resource(resource));
+    (void)snprintf(suffix, sizeof suffix, ":%u", slot);
     return sim_key_beside(world, node, resource, suffix);
 }
 

@@ -209,16 +209,6 @@ static void pipe_clear(struct cluster_pipe *pipe)
     *pipe = (struct cluster_pipe){ .count = 0 };
 }
 
-static struct cluster_connection *connection_of(struct cluster *cluster, unsigned client, unsigned line)
-{
-    for (size_t i = 0; i < cluster->connection_count; i++) {
-        struct cluster_connection *connection = cluster->connections[i];
-        if (connection->client == client && connection->line == line && !connection->client_left)
-            return connection;
-    }
-    return NULL;
-}
-
 static void connection_begin(struct cluster *cluster, unsigned client, unsigned line)
 {
     const unsigned node = line % cluster->node_count;
@@ -234,6 +224,7 @@ static void connection_begin(struct cluster *cluster, unsigned client, unsigned 
     connection->node = node;
     connection->line = line;
     connection->number = ++cluster->connect_count;
+    cluster->lines[client][line] = connection;
     connection->node_left = true;
     connection->connect_at = cluster->now_us + 2 * link->delay_us;
     if (link->connect_count < CLUSTER_CONNECTS_MAX)
@@ -265,6 +256,7 @@ static void node_leaves(struct cluster_connection *connection)
 static void client_leaves(struct cluster *cluster, struct cluster_connection *connection)
 {
     connection->client_left = true;
+    cluster->lines[connection->client][connection->line] = NULL;
     pipe_clear(&connection->to_client);
     model_bytes_free(&connection->arrived);
     if (!connection->node_left) pipe_put(cluster, connection, true, NULL, 0);
@@ -759,7 +751,7 @@ enum deed { DEED_NONE, DEED_IDLE, DEED_DONE };
 /* Does one thing that client c owes its engine for its session k, if there is any. */
 static enum deed serve_line(struct cluster *cluster, unsigned c, unsigned k)
 {
-    struct cluster_connection *connection = connection_of(cluster, c, k);
+    struct cluster_connection *connection = cluster->lines[c][k];
     const unsigned wants = redlock_wants(&cluster->clients[c].engine, k);
     watch_wants(cluster, c, k, wants, connection);
     if (!connection) {
@@ -810,8 +802,12 @@ static enum deed serve(struct cluster *cluster)
 {
     const unsigned count = cluster->client_count * cluster->line_count;
     const unsigned start = (unsigned)cluster_below(cluster, count);
-    for (unsigned i = 0; i < count; i++) {
-        const unsigned turn = (start + i) % count, c = turn / cluster->line_count, k = turn % cluster->line_count;
+    unsigned c = start / cluster->line_count, k = start % cluster->line_count;
+    for (unsigned i = 0; i < count; i++, k++) {
+        if (k == cluster->line_count) {
+            k = 0;
+            c = (c + 1) % cluster->client_count;
+        }
         enum deed deed;
         if (is_asleep(&cluster->clients[c])) continue;
         const bool is_first = i == 0 || k == 0; /* The first lock of this client. */
@@ -1220,7 +1216,7 @@ void cluster_push(struct cluster *cluster, unsigned node, const void *bytes, siz
 
 static void reset_line(struct cluster *cluster, unsigned client, unsigned line, bool arrives)
 {
-    struct cluster_connection *connection = connection_of(cluster, client, line);
+    struct cluster_connection *connection = cluster->lines[client][line];
     if (!connection) return;
     client_learns_end(connection, "connection reset by peer");
     if (!arrives) node_leaves(connection);

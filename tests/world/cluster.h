@@ -161,6 +161,7 @@ struct cluster {
     struct cluster_client clients[CLUSTER_CLIENTS_MAX];
     struct cluster_link links[CLUSTER_CLIENTS_MAX][REDLOCK_NODES_MAX];
     struct cluster_connection **connections;
+    struct cluster_connection *lines[CLUSTER_CLIENTS_MAX][REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)]; /* Those that clients have. */
     size_t connection_count, connection_capacity;
     uint64_t connect_count;         /* Numbers the connections, */
     uint64_t message_count;         /* and the bytes that pass on them. */

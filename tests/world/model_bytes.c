@@ -76,14 +76,20 @@ struct slice slice_word(struct slice *text)
     return word;
 }
 
+/* As string2ll: no sign but a minus, no zeros in front, and it fits. */
 bool slice_number(struct slice slice, int64_t *number)
 {
-    char text[24], again[24];
-    if (slice.size == 0 || slice.size >= sizeof text) return false;
-    slice_text(slice, text, sizeof text);
-    *number = strtoll(text, NULL, 10);
-    snprintf(again, sizeof again, "%lld", (long long)*number);
-    return strcmp(text, again) == 0;
+    const bool is_negative = slice.size > 1 && slice.data[0] == '-';
+    const size_t first = is_negative, digits = slice.size - first;
+    uint64_t value = 0;
+    if (digits == 0 || digits > 19 || (slice.data[first] == '0' && slice.size > 1)) return false;
+    for (size_t i = first; i < slice.size; i++) {
+        if (slice.data[i] < '0' || slice.data[i] > '9') return false;
+        value = value * 10 + slice.data[i] - '0';
+    }
+    if (value > (uint64_t)INT64_MAX + is_negative) return false;
+    *number = is_negative ? -(int64_t)(value - 1) - 1 : (int64_t)value;
+    return true;
 }
 
 /* ---- SHA-1, to know whether the library's constants are right ---- */
