@@ -11,7 +11,7 @@
  *            steady     half of them are long, with a TTL that outlives a failover, and it works more slowly
  *
  * Some resources are mostly shared. It then only reads the number, and now and then it becomes a writer
- * and increments it. A long hold is kept by the library (redlock_keep). Some holds have a ticket. It
+ * and increments it. One is fair, and of one there are several permits, each with a number of its own. A long hold is kept by the library (redlock_keep). Some holds have a ticket. It
  * then writes that at first and at last, without asking whether it still may, and now and then it
  * oversleeps in between. It writes where a fence refuses late writers (DIRECTORY/NAME.fence), and where
  * nothing does (DIRECTORY/NAME.open). One client in a few has no wake-ups and polls.
@@ -19,7 +19,8 @@
  * Knows the library by its public headers.
  *
  * DIRECTORY/client.NUMBER.log has a line for each event, written at once by one write(), each beginning with the time. NAMES
- * is a resource, or two with a comma between them, or ~ and a resource that is shared; TICKET is 0 when there is none. A reader
+ * is a resource, or two with a comma between them, or ~ and a resource that is shared, or berth:2/3, the second of three permits
+ * that were asked for as berth; TICKET is 0 when there is none. A reader
  * that becomes a writer ends, asks and wins anew:
  *
  *     TIME listens | polls             it begins, with wake-ups or without
@@ -83,9 +84,17 @@ enum {
     LINE_SIZE = 256
 };
 
-static const char *const resources[] = { "door", "crane", "signal", "lathe", "mill" };
-enum { RESOURCES = sizeof resources / sizeof resources[0] };
-static const bool is_read[RESOURCES] = { [2] = true, [4] = true };
+/* Those of one kind in a circle, of which neighbours are pairs, come first. A permit is asked for by another name than it has. */
+static const struct resource {
+    const char *name, *asked;
+    const struct redlock_kind *kind;
+} resources[] = {
+    { "door", "door", &redlock_plain },     { "crane", "crane", &redlock_plain },   { "signal", "signal", &redlock_shared },
+    { "lathe", "lathe", &redlock_plain },   { "mill", "mill", &redlock_shared },
+    { "gate", "gate", &redlock_fair },
+    { "berth:1", "berth", &redlock_permits }, { "berth:2", "berth", &redlock_permits }, { "berth:3", "berth", &redlock_permits }
+};
+enum { RESOURCES = sizeof resources / sizeof resources[0], CIRCLE = 5, FIRST_PERMIT = 6, PERMITS = 3 };
 
 /* Limits of time. The guard of the run is longer than each TTL. */
 struct pace {
@@ -140,6 +149,7 @@ struct holding {
     uint32_t ttl_ms;
     uint32_t time_us;           /* The time for which the resource is wanted. */
     bool is_kept, overruns, oversleeps, has_ticket, is_shared;
+    const struct redlock_kind *kind;
     uint64_t until;             /* The end that was last written down. */
     char token[REDLOCK_TOKEN_TEXT + 1];
 };
@@ -209,7 +219,7 @@ static bool may_act(const struct member *m, const struct holding *h, uint64_t no
 /* The number of the i-th of its resources. */
 static unsigned resource_of(const struct holding *h, unsigned i)
 {
-    return (h->which + i) % RESOURCES;
+    return i > 0 ? (h->which + i) % CIRCLE : h->which;
 }
 
 static void increment_one(struct member *m, const struct holding *h, unsigned which)
@@ -224,9 +234,9 @@ static void increment_one(struct member *m, const struct holding *h, unsigned wh
     counter_enter(counter);
     uint64_t now = moment_us();
     if (may_act(m, h, now)) {
-        note(m, now, "tries %s %s %" PRIu64, resources[which], h->token, value);
+        note(m, now, "tries %s %s %" PRIu64, resources[which].name, h->token, value);
         counter_set(counter, value);
-        note(m, moment_us(), "wrote %s %s %" PRIu64, resources[which], h->token, value);
+        note(m, moment_us(), "wrote %s %s %" PRIu64, resources[which].name, h->token, value);
     }
     counter_leave(counter);
 }
@@ -243,7 +253,7 @@ static void read_one(struct member *m, const struct holding *h)
     uint64_t value = counter_get(m->counters[h->which]);
     counter_leave(m->counters[h->which]);
     uint64_t now = moment_us();
-    if (may_act(m, h, now)) note(m, now, "reads %s %s %" PRIu64, resources[h->which], h->token, value);
+    if (may_act(m, h, now)) note(m, now, "reads %s %s %" PRIu64, resources[h->which].name, h->token, value);
     nap_us(dice_between(&m->dice, 0, PONDER_US_MAX));
 }
 
@@ -304,10 +314,10 @@ static void write_behind_fence(const struct member *m, const struct holding *h, 
     uint64_t ticket = redlock_ticket(&h->lock);
     counter_enter(file);
     struct redlock_fence fence = { .largest = counter_get(file) };
-    note(m, moment_us(), "shows %s %s %" PRIu64, resources[which], h->token, ticket);
+    note(m, moment_us(), "shows %s %s %" PRIu64, resources[which].name, h->token, ticket);
     bool is_admitted = redlock_fence_admit(&fence, ticket);
     if (is_admitted) counter_set(file, fence.largest);
-    note(m, moment_us(), "%s %s %s %" PRIu64, is_admitted ? "admitted" : "refused", resources[which], h->token, ticket);
+    note(m, moment_us(), "%s %s %s %" PRIu64, is_admitted ? "admitted" : "refused", resources[which].name, h->token, ticket);
     counter_leave(file);
 }
 
@@ -316,7 +326,7 @@ static void write_in_the_open(const struct member *m, const struct holding *h, u
     struct counter file = m->opens[which];
     uint64_t ticket = redlock_ticket(&h->lock);
     counter_enter(file);
-    note(m, moment_us(), "puts %s %s %" PRIu64, resources[which], h->token, ticket);
+    note(m, moment_us(), "puts %s %s %" PRIu64, resources[which].name, h->token, ticket);
     counter_set(file, ticket);
     counter_leave(file);
 }
@@ -335,6 +345,11 @@ static void write_with_ticket(const struct member *m, const struct holding *h)
 static void note_win(const struct member *m, struct holding *h)
 {
     uint64_t now = moment_us();
+    unsigned slot = redlock_slot(&h->lock);
+    if (slot > 0) {
+        h->which = FIRST_PERMIT + slot - 1;
+        snprintf(h->names, sizeof h->names, "%s/%d", resources[h->which].name, (int)PERMITS);
+    }
     redlock_token(&h->lock, h->token);
     h->until = now + redlock_valid_us(&h->lock, now);
     note(m, now, "wins %s %s %" PRIu64 " %" PRIu64, h->names, h->token, h->until, redlock_ticket(&h->lock));
@@ -346,7 +361,7 @@ static bool acquire(struct member *m, struct holding *h)
         .resource = h->set[0].bytes, .resource_size = h->set[0].size,
         .set = h->count > 1 ? h->set : NULL, .set_count = h->count > 1 ? h->count : 0,
         .ttl_ms = h->ttl_ms, .wait_ms = dice_between(&m->dice, WAIT_MS_MIN, WAIT_MS_MAX), .ticket = h->has_ticket,
-        .kind = h->is_shared ? &redlock_shared : &redlock_plain, .wall_us = redlock_wall_us() - m->behind_us
+        .kind = h->kind, .permits = h->kind == &redlock_permits ? PERMITS : 0, .wall_us = redlock_wall_us() - m->behind_us
     };
     note(m, moment_us(), "asks %s %s", h->names, h->has_ticket ? "ticketed" : "plain");
     enum redlock_status status = redlock_acquire_request(&m->client, &h->lock, &request);
@@ -363,23 +378,27 @@ static void draw_resources(struct member *m, struct holding *h)
 {
     bool roams = dice_between(&m->dice, 1, 100) <= ROAM_PER_CENT;
     h->which = roams ? dice_between(&m->dice, 0, RESOURCES - 1) : m->home;
-    h->count = dice_between(&m->dice, 1, 100) <= PAIR_PER_CENT ? 2 : 1;
+    h->count = h->which < CIRCLE && dice_between(&m->dice, 1, 100) <= PAIR_PER_CENT ? 2 : 1;
     for (unsigned i = 0; i < h->count; i++) {
-        const char *name = resources[resource_of(h, i)];
+        const char *name = resources[resource_of(h, i)].asked;
         size_t size = strlen(h->names);
         h->set[i] = (struct redlock_name){ .bytes = name, .size = strlen(name) };
         snprintf(h->names + size, sizeof h->names - size, "%s%s", i > 0 ? "," : "", name);
     }
 }
 
-/* A reader has no ticket here, and is not late. */
-static void draw_mode(struct member *m, struct holding *h)
+/* A reader has no ticket here, and is not late. A writer of what may be read has a plain lock. */
+static void draw_kind(struct member *m, struct holding *h)
 {
-    h->is_shared = h->count == 1 && is_read[h->which] && !h->overruns && !h->oversleeps &&
-                   dice_between(&m->dice, 1, 100) <= SHARED_PER_CENT;
-    if (!h->is_shared) return;
+    h->kind = resources[h->which].kind;
+    if (h->kind != &redlock_shared) return;
+    h->is_shared = h->count == 1 && !h->overruns && !h->oversleeps && dice_between(&m->dice, 1, 100) <= SHARED_PER_CENT;
+    if (!h->is_shared) {
+        h->kind = &redlock_plain;
+        return;
+    }
     h->has_ticket = false;
-    snprintf(h->names, sizeof h->names, "~%s", resources[h->which]);
+    snprintf(h->names, sizeof h->names, "~%s", resources[h->which].name);
 }
 
 /* The kind of hold, and its length. */
@@ -396,7 +415,7 @@ static void draw_plan(struct member *m, struct holding *h)
     h->ttl_ms = h->overruns || h->oversleeps ? SHORT_TTL_MS :
                 h->is_kept ? manner->pace->kept_ttl_ms : dice_between(&m->dice, manner->pace->ttl_ms_min, manner->pace->ttl_ms_max);
     h->time_us = h->is_kept ? dice_between(&m->dice, LONG_US_MIN, LONG_US_MAX) : dice_between(&m->dice, 0, BRIEF_US_MAX);
-    draw_mode(m, h);
+    draw_kind(m, h);
 }
 
 static void oversleep(struct member *m, const struct holding *h)
@@ -412,7 +431,7 @@ static void become_writer(struct member *m, struct holding *h)
     if (status != REDLOCK_OK) return;
     note(m, moment_us(), "ends %s %s", h->names, h->token);
     h->is_shared = false;
-    snprintf(h->names, sizeof h->names, "%s", resources[h->which]);
+    snprintf(h->names, sizeof h->names, "%s", resources[h->which].name);
     note(m, moment_us(), "asks %s plain", h->names);
     note_win(m, h);
     use(m, h);
@@ -460,9 +479,9 @@ static void open_files(struct member *m, const char *directory, const char *numb
     m->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (m->log < 0) give_up("%s: %s", path, strerror(errno));
     for (unsigned i = 0; i < RESOURCES; i++) {
-        m->counters[i] = open_counter(directory, resources[i], "counter");
-        m->fences[i] = open_counter(directory, resources[i], "fence");
-        m->opens[i] = open_counter(directory, resources[i], "open");
+        m->counters[i] = open_counter(directory, resources[i].name, "counter");
+        m->fences[i] = open_counter(directory, resources[i].name, "fence");
+        m->opens[i] = open_counter(directory, resources[i].name, "open");
     }
 }
 
