@@ -11,10 +11,11 @@
  *            steady     half of them are long, with a TTL that outlives a failover, and it works more slowly
  *
  * Some resources are mostly shared. It then only reads the number, and now and then it becomes a writer
- * and increments it. One is fair, and of one there are several permits, each with a number of its own. A long hold is kept by the library (redlock_keep). Some holds have a ticket. It
- * then writes that at first and at last, without asking whether it still may, and now and then it
- * oversleeps in between. It writes where a fence refuses late writers (DIRECTORY/NAME.fence), and where
- * nothing does (DIRECTORY/NAME.open). One client in a few has no wake-ups and polls.
+ * and increments it. One is fair, and of one there are several permits, each with a number of its own. A
+ * long hold is kept by the library (redlock_keep). Some holds have a ticket. It then writes that at first
+ * and at last, without asking whether it still may, and now and then it oversleeps in between. It writes
+ * where a fence refuses late writers (DIRECTORY/NAME.fence), and where nothing does (DIRECTORY/NAME.open).
+ * One client in a few has no wake-ups and polls.
  *
  * Knows the library by its public headers.
  *

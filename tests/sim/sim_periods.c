@@ -1,6 +1,8 @@
 /* Once per period (S18): holders mark it, and the client whose mark is confirmed runs. */
 #include "sim_world.h"
 
+#include "../world/witness.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +21,16 @@ void sim_periods_forget(struct sim_world *world, struct sim_actor *actor)
 {
     if (actor->is_marking) redlock_forget_mark(engine_of(world, actor), &actor->mark);
     actor->is_marking = actor->has_begun = false;
+}
+
+static void tell_witness(const struct sim_world *world, const struct sim_actor *actor, const char *verb)
+{
+    char token[REDLOCK_TOKEN_TEXT + 1];
+    const char *resource = sim_resource(actor->lock);
+    if (!world->cluster->witness) return;
+    redlock_token(cluster_lock(world->cluster, actor->client, actor->lock), token);
+    witness_saw_deed(world->cluster->witness, actor->client, verb,
+                     (struct redlock_name){ .bytes = resource, .size = strlen(resource) }, actor->mark.period_begins_ms, token);
 }
 
 static void note_run(struct sim_world *world, const struct sim_period_run *run)
@@ -58,6 +70,7 @@ static void begin_run(struct sim_world *world, struct sim_actor *actor)
 {
     char token[REDLOCK_TOKEN_TEXT + 1];
     actor->has_begun = true;
+    tell_witness(world, actor, "begins");
     redlock_token(cluster_lock(world->cluster, actor->client, actor->lock), token);
     const struct sim_period_run *done = find_done(world, actor, token);
     sim_demand(world, SIM_RULE_S18_DONE, !done, "S18: client %u begins in a period of %s that client %u has done", actor->client,
@@ -76,6 +89,7 @@ static void end_run(struct sim_world *world, const struct sim_actor *actor)
 static void mark_is_set(struct sim_world *world, struct sim_actor *actor)
 {
     sim_count(world, SIM_PATH_MARKED);
+    tell_witness(world, actor, world->options.until_done ? "done" : "marks");
     if (world->options.until_done) end_run(world, actor);
     else                           run(world, actor);
 }
@@ -151,6 +165,7 @@ static void begin_mark(struct sim_world *world, struct sim_actor *actor)
     actor->is_marking = status == REDLOCK_OK;
     actor->has_begun = actor->has_begun && actor->is_marking;
     actor->next_at = world->cluster->now_us + 1 + world->options.delay_us;
+    if (actor->is_marking && actor->period.looks_only) tell_witness(world, actor, "looks");
     if (status != REDLOCK_OK && status != REDLOCK_TOO_LATE)
         sim_break(world, "client %u may not mark %s: %s", actor->client, sim_resource(actor->lock), redlock_status_text(status));
 }

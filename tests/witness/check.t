@@ -82,6 +82,44 @@ judge('a time that is before the last', 'tests/witness/check: line 3 is none', '
 judge('a world that is cut off', 'tests/witness/check: world w has no end', f'...;{HOLDS}', end='')
 judge('nobody holds anything', 'tests/witness/check: nobody ever', '...')
 
+# The queue of a fair lock. B waits in that of two nodes before A asks.
+def queued(nodes=2, end=9000000):
+    return ';'.join(f'{100 + k} node{k} {100 + k} queues door {end} {B}' for k in range(nodes))
+
+
+WAITS, ASKS = f'50 client1 50 asks door {B}', f'500 client0 500 asks door {A}'
+judge('S25: nobody passes one that waits in the queues of a majority', 'S25', f'{WAITS};{queued()};{ASKS};...;{HOLDS}')
+judge('one that asked before it was queued may be first', 'accepted', f'{ASKS.replace("500", "99")};{queued()};{WAITS.replace("50 ", "150 ")};...;{HOLDS}')
+judge('one that asked when it was queued may be first', 'accepted', f'{WAITS};{ASKS.replace("500", "100")};{queued()};...;{HOLDS}')
+judge('a place in the queues of a minority is none', 'accepted', f'{WAITS};{queued(1)};{ASKS};...;{HOLDS}')
+judge('nor is one that is over', 'accepted', f'{WAITS};{queued(end=1500)};{ASKS};...;{HOLDS}')
+judge('nor one that was given up', 'accepted', f'{WAITS};{queued()};200 client1 200 quits door {B};{ASKS};...;{HOLDS}')
+judge('one that is taken again is a new one', 'accepted',
+      f'{WAITS};{queued()};200 node0 200 queues door 0;{ASKS};600 node0 600 queues door 9000000 {B};...;{HOLDS}')
+judge('one that is kept is as old as it was', 'S25', f'{WAITS};{queued()};{ASKS};600 node0 600 queues door 9900000 {B};...;{HOLDS}')
+judge('one in a server that has restarted is a new one', 'accepted',
+      f'{WAITS};{queued()};{ASKS};550 node0 550 restarts;600 node0 600 queues door 9000000 {B};'
+      f'...;1200 node1 1200 has door x {A} 1001000;{HOLDS}', 'nodes=3 guard_ms=0 skew_ms=0 drift_ppm=10000 durable=0')
+judge('one that extends passes nobody', 'accepted', f'{ASKS};...;{HOLDS};3000 client1 3000 asks door {B};'
+      + ';'.join(f'4000 node{k} 4000 queues door 9000000 {B}' for k in range(3)) + f';5000 client0 5000 holds door x {A} 980001')
+
+# Runs, once per period.
+MARKS = f'{HOLDS};3000 client0 3000 marks door 60000 {A}'
+judge('a run', 'accepted', f'...;{MARKS}')
+judge('S18: there is no other in that period', 'S18', f'...;{MARKS};4000 client1 4000 marks door 60000 {B}')
+judge('there is one in the next', 'accepted', f'...;{MARKS};4000 client1 4000 marks door 120000 {B}')
+judge('S18: nobody begins that looked when it was done', 'S18', f'...;{HOLDS};3000 client0 3000 done door 60000 {A};'
+      f'4000 client1 4000 looks door 60000 {B};5000 client1 5000 begins door 60000 {B}')
+judge('one that looked before may', 'accepted', f'...;{HOLDS};2000 client1 2000 looks door 60000 {B};3000 client0 3000 done door 60000 {A};'
+      f'5000 client1 5000 begins door 60000 {B}')
+judge('one that has done it may again', 'accepted', f'...;{HOLDS};3000 client0 3000 done door 60000 {A};'
+      f'4000 client0 4000 looks door 60000 {A};5000 client0 5000 begins door 60000 {A}')
+judge('S18: nor beside another, when it has done it itself', 'S18', f'...;{HOLDS};2000 client0 2000 looks door 60000 {A};'
+      f'3000 client0 3000 done door 60000 {A};3000 client1 3000 done door 60000 {B};4000 client0 4000 looks door 60000 {A};'
+      f'5000 client0 5000 begins door 60000 {A}')
+judge('nobody begins that has not looked', 'tests/witness/check: line 7 is none',
+      f'...;{HOLDS};3000 client1 3000 done door 60000 {B};3000 client0 3000 begins door 60000 {A}')
+
 # What a review got past it.
 DURABLE = 'nodes=3 guard_ms=2000 skew_ms=250 drift_ppm=10000 durable=7'
 TWICE = ';'.join(f'1500 node{k} 1500 recalls door x {A} 1001000;1500 node{k} 1500 restarts' for k in range(3))

@@ -36,9 +36,16 @@ struct belief {
     uint8_t bytes[REDLOCK_TOKEN_SIZE];      /* Those of the token. */
 };
 
+/* A fair lock that is asked for. */
+struct question {
+    char token[REDLOCK_TOKEN_TEXT + 1];     /* "": none. */
+    char name[NAME_SIZE];
+};
+
 struct told_client {
     struct cluster_clock clock;
     struct belief beliefs[LOCKS_MAX];
+    struct question questions[LOCKS_MAX];
 };
 
 struct witness {
@@ -110,11 +117,27 @@ static void add_readers(const struct cluster_host *host, const struct model_key 
     }
 }
 
-/* False: nothing is said of such a key. A key that has no end has one far away. */
-static bool describe(const struct cluster_host *host, const struct model_key *key, char *text)
+/* The tokens of those that wait in it, in no order. */
+static void describe_queue(const struct model_key *key, uint64_t until_us, char *text)
+{
+    size_t used = (size_t)snprintf(text, TEXT_SIZE, " %llu", (unsigned long long)until_us);
+    for (size_t i = 0; i < key->entry_count; i++) {
+        fit(used + 1 + REDLOCK_TOKEN_TEXT, TEXT_SIZE);
+        used += (size_t)snprintf(text + used, TEXT_SIZE - used, " %.*s", (int)REDLOCK_TOKEN_TEXT,
+                                 (const char *)key->entries[i].member);
+    }
+}
+
+/* False: nothing is said of such a key. A key that has no end has one far away. A queue is no memory of a server, since each
+ * place in it is taken anew. */
+static bool describe(const struct cluster_host *host, const struct model_key *key, bool is_memory, char *text)
 {
     const uint64_t until_us = key->expires_ms == 0 ? REDLOCK_NEVER : (key->expires_ms + 1) * 1000;
     const bool is_counter = ends_with(key, REDLOCK_TICKET_SUFFIX);
+    if (ends_with(key, REDLOCK_QUEUE_SUFFIX) && key->is_sorted_set && !is_memory) {
+        describe_queue(key, until_us, text);
+        return true;
+    }
     if (key->is_sorted_set || key->is_list || key->is_hash) return false;
     if (!is_counter && memchr(key->name, '#', key->name_size)) return false;
     snprintf(text, TEXT_SIZE, "%s", is_counter ? "" : "x");
@@ -135,17 +158,24 @@ static struct saying *saying_about(struct told_node *told, const char *name)
     return place;
 }
 
-/* A key that is gone has no text. A counter's line names its resource. */
+/* A line about a key with that suffix names its resource. */
+static bool say_suffixed(const struct witness *w, unsigned k, const struct saying *key, const char *suffix, const char *verb,
+                         const char *nothing)
+{
+    const size_t size = strlen(key->name), suffix_size = strlen(suffix);
+    if (size <= suffix_size || strcmp(key->name + size - suffix_size, suffix) != 0) return false;
+    say(w->cluster->now_us, "node", k, cluster_node_now(w->cluster, k), "%s %.*s%s", verb, (int)(size - suffix_size), key->name,
+        key->text[0] == '\0' ? nothing : key->text);
+    return true;
+}
+
+/* A key that is gone has no text. */
 static void say_key(const struct witness *w, unsigned k, const struct saying *key, bool is_memory)
 {
-    const uint64_t at = w->cluster->now_us, clock = cluster_node_now(w->cluster, k);
-    const size_t size = strlen(key->name), suffix_size = strlen(REDLOCK_TICKET_SUFFIX);
-    const bool is_gone = key->text[0] == '\0';
-    if (size > suffix_size && strcmp(key->name + size - suffix_size, REDLOCK_TICKET_SUFFIX) == 0)
-        say(at, "node", k, clock, "%s %.*s%s", is_memory ? "recounts" : "counts", (int)(size - suffix_size), key->name,
-            is_gone ? " 0 0" : key->text);
-    else
-        say(at, "node", k, clock, "%s %s %s", is_memory ? "recalls" : "has", key->name, is_gone ? "nothing" : key->text);
+    if (say_suffixed(w, k, key, REDLOCK_TICKET_SUFFIX, is_memory ? "recounts" : "counts", " 0 0")) return;
+    if (say_suffixed(w, k, key, REDLOCK_QUEUE_SUFFIX, "queues", " 0")) return;
+    say(w->cluster->now_us, "node", k, cluster_node_now(w->cluster, k), "%s %s %s", is_memory ? "recalls" : "has", key->name,
+        key->text[0] == '\0' ? "nothing" : key->text);
 }
 
 static void say_changes(struct witness *w, unsigned k, bool is_memory)
@@ -156,7 +186,7 @@ static void say_changes(struct witness *w, unsigned k, bool is_memory)
     char name[NAME_SIZE], text[TEXT_SIZE];
     for (unsigned i = 0; i < RESOURCES_MAX; i++) told->sayings[i].is_there = false;
     for (size_t i = 0; i < node->key_count; i++) {
-        if (!describe(host, &node->keys[i], text)) continue;
+        if (!describe(host, &node->keys[i], is_memory, text)) continue;
         fit(node->keys[i].name_size, sizeof name);
         snprintf(name, sizeof name, "%.*s", (int)node->keys[i].name_size, (const char *)node->keys[i].name);
         struct saying *saying = saying_about(told, name);
@@ -292,6 +322,32 @@ static void look_at_locks(struct witness *w, unsigned c)
     memcpy(before, now, count * sizeof now[0]);
 }
 
+/* What is asked for is known by its token as well, and begins anew with another one. */
+static void look_at_questions(struct witness *w, unsigned c)
+{
+    const struct cluster_client *client = &w->cluster->clients[c];
+    const uint64_t at = w->cluster->now_us, clock = cluster_client_now(w->cluster, c);
+    for (unsigned i = 0; i < client->lock_count; i++) {
+        const struct cluster_lock *lock = &client->locks[i];
+        struct question now = { .token = "" }, *before = &w->clients[c].questions[i];
+        const bool asks = !client->dead && lock->in_use && lock->lock.kind == &redlock_fair &&
+                          (lock->lock.phase == REDLOCK_PHASE_ACQUIRING || lock->lock.phase == REDLOCK_PHASE_WAITING);
+        if (asks) redlock_token(&lock->lock, now.token);
+        if (strcmp(now.token, before->token) == 0) continue;
+        if (before->token[0] != '\0') say(at, "client", c, clock, "quits %s %s", before->name, before->token);
+        if (asks) snprintf(now.name, sizeof now.name, "%.*s", (int)lock->lock.name.size, (const char *)lock->lock.name.bytes);
+        if (asks) say(at, "client", c, clock, "asks %s %s", now.name, now.token);
+        *before = now;
+    }
+}
+
+void witness_saw_deed(struct witness *w, unsigned client, const char *verb, struct redlock_name resource, uint64_t period_ms,
+                      const char *token)
+{
+    say(w->cluster->now_us, "client", client, cluster_client_now(w->cluster, client), "%s %.*s %llu %s", verb, (int)resource.size,
+        (const char *)resource.bytes, (unsigned long long)period_ms, token);
+}
+
 /* ---- All of it ---- */
 
 void witness_begin(struct cluster *cluster, const char *name)
@@ -311,7 +367,10 @@ void witness_saw_call(struct witness *w)
 {
     look_at_clocks(w);
     look_for_restarts(w);
-    for (unsigned c = 0; c < w->cluster->client_count; c++) look_at_locks(w, c);
+    for (unsigned c = 0; c < w->cluster->client_count; c++) {
+        look_at_locks(w, c);
+        look_at_questions(w, c);
+    }
 }
 
 void witness_saw_node(struct witness *w, unsigned node)

@@ -15,6 +15,10 @@ void witness_begin(struct cluster *cluster, const char *name);
 void witness_saw_node(struct witness *witness, unsigned node);
 void witness_saw_call(struct witness *witness);
 
+/* The holder "marks" a period and then runs; or it "looks" whether the period is done, "begins" to run in it, has "done" it. */
+void witness_saw_deed(struct witness *witness, unsigned client, const char *verb, struct redlock_name resource, uint64_t period_ms,
+                      const char *token);
+
 /* Prints the last line, without which the world is incomplete. NULL: does nothing. */
 void witness_end(struct witness *witness);
 
