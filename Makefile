@@ -264,7 +264,7 @@ sim:
 	@CC='$(CC)' tests/sim/run --ci
 
 soak:
-	@CC='$(CC)' tests/sim/run --soak $(or $(SECONDS),60)
+	@mkdir -p $(BUILD) && BUILD='$(BUILD)' CC='$(CC)' tests/sim/run --soak $(or $(SECONDS),60) $(RECORD)
 
 stories:
 	@CC='$(CC)' tests/sim/run --stories

@@ -3,7 +3,7 @@
 # Other libraries and ours fight for one lock. Its holder increments a number in a file twice, each time by reading it,
 # sleeping, and writing it back one larger, and writes down from when until when it was inside. Now and then a holder extends the
 # lock between the two; now and then it goes away instead, without a release, and writes down until when it was promised to
-# be alone. Afterwards a checker that knows nothing of locks looks for times that overlap, and increments that are lost.
+# be alone. Afterwards the judge of any history looks for times that overlap, and increments that are lost are counted.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/interop/lib.sh
 need_packages
@@ -13,19 +13,18 @@ times=12        # Each must have held it so often before the fight is over,
 limit_s=90     # which must be within so many seconds.
 resource=mutex:prize
 
-# ---- The checker ----
+# ---- The judges ----
 
-# judge DIRECTORY: reads its journal, which has a line for each holding: WHO FROM UNTIL INCREMENTS.
+# judge DIRECTORY: reads its journal, which has a line for each holding: WHO FROM UNTIL INCREMENTS. A holding is an event of a history.
 judge() {
-    sort -n -k 2 "$1/journal" | awk -v counter="$(cat "$1/counter")" '
-        NF != 4 || $3 < $2 { print "not a holding: " $0; bad = 1 }
-        $2 < latest        { print $1 " was inside " latest - $2 " us before " who " was outside"; bad = 1 }
-        $3 > latest        { latest = $3; who = $1 }
-                           { increments += $4 }
+    awk '{ print $2, $1, "held prize until=" $3 }' "$1/journal" | tests/history/check || return 1
+    awk -v counter="$(cat "$1/counter")" '
+        { increments += $4 }
         END {
-            if (increments != counter) { print increments - counter " of " increments " increments are lost"; bad = 1 }
-            exit bad
-        }'
+            if (increments == counter) exit 0
+            print increments - counter " of " increments " increments are lost"
+            exit 1
+        }' "$1/journal"
 }
 
 # arena NAME: makes a place for a fight; sets $arena.
@@ -34,7 +33,7 @@ arena() {
     mkdir "$arena" && echo 0 >"$arena/counter" && : >"$arena/journal"
 }
 
-checker_sees() {
+judges_see() {
     arena example && echo 4 >"$arena/counter" && printf '%s\n' 'a 10 20 2' 'b 40 90 0' 'b 20 40 2' >"$arena/journal" || return 1
     judge "$arena" || return 1
     echo 3 >"$arena/counter"
@@ -129,7 +128,7 @@ check_fight() {
 }
 
 start_servers 5
-check 'the checker sees an overlap, and an increment that is lost' checker_sees
+check 'the judges see an overlap, and an increment that is lost' judges_see
 check_fight one 'on one node, with redis-py'
 check_fight three 'on three nodes'
 check_fight five 'on five nodes, one of which dies'
