@@ -90,13 +90,13 @@ static void hand_to_operation(struct redlock *r, const struct answer *a)
     }
 }
 
-/* It is no stray. But after one its key is one more that a release may find. */
+/* It is no stray. But after one its key is one more that a release may find. A full count stays, since it may be too small. */
 static void note_set_answered(struct redlock_stake *stake, enum redlock_answer meaning)
 {
     unsigned count = stake->strays & STRAYS_COUNT;
 
     REDLOCK_CHECK(count > 0);       /* Like lock_answer. */
-    if (count == 1 || meaning == REDLOCK_ANSWER_REFUSED) stake->strays--;
+    if (count < STRAYS_COUNT && (count == 1 || meaning == REDLOCK_ANSWER_REFUSED)) stake->strays--;
 }
 
 void lock_answer(struct redlock *r, const struct answer *a)

@@ -27,7 +27,7 @@ enum stake {
  * broke. The low bits count SETs that are not answered, and those that were answered after one. A release may remove the key of
  * any of them, so it is sent again until it has removed as many or has twice found nothing, a while apart. */
 enum strays {
-    STRAYS_COUNT = 0x3F,    /* The largest count. Beyond it none is counted. */
+    STRAYS_COUNT = 0x3F,    /* The largest count. Beyond it none is counted, and none is taken off again. */
     STRAYS_MISSED = 0x40,   /* A release has found nothing. */
     STRAYS_ROLE = 0x80      /* The lock's role may change there. It is known by either token until the stake is cleared. */
 };
