@@ -65,10 +65,11 @@ static void stake_was_cleared(struct redlock *r, struct redlock_lock *lock, unsi
     if (phase == REDLOCK_PHASE_WAITING && r->waking) r->waking->line_up(r, lock, k);
 }
 
+/* An answer to an older question is nothing to either. */
 static void answer_question(struct redlock *r, const struct answer *a)
 {
-    if (a->command == REDLOCK_COMMAND_GETRANGE || a->lock->round.command == REDLOCK_COMMAND_GETRANGE) r->inspecting->answer(a);
-    else                                                                       r->holding->answer(a);
+    if (a->lock->round.command == REDLOCK_COMMAND_GETRANGE) r->inspecting->answer(a);
+    else                                                    r->holding->answer(a);
 }
 
 /* 2: it has woken another client. */
@@ -93,9 +94,10 @@ static void hand_to_operation(struct redlock *r, const struct answer *a)
 /* It is no stray. But after one its key is one more that a release may find. A full count stays, since it may be too small. */
 static void note_set_answered(struct redlock_stake *stake, enum redlock_answer meaning)
 {
-    unsigned count = stake->strays & STRAYS_COUNT;
+    unsigned count = stake->strays;
 
     REDLOCK_CHECK(count > 0);       /* Like lock_answer. */
+    REDLOCK_ASSERT(count <= STRAYS_COUNT);      /* No SET is under way when it has more bits. */
     if (count < STRAYS_COUNT && (count == 1 || meaning == REDLOCK_ANSWER_REFUSED)) stake->strays--;
 }
 
@@ -124,6 +126,7 @@ void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_ask
     struct redlock_lock *lock = asked->lock;
     struct redlock_stake *stake;
 
+    REDLOCK_ASSERT(!wire_gives_back(asked) || asked->command == REDLOCK_COMMAND_RELEASE);
     if (!lock) return;
     stake = &lock->stakes[k];
     lock->outstanding--;
@@ -134,12 +137,13 @@ void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_ask
         stake_note_end(r, lock);
         if (lock->kind->not_told) lock->kind->not_told(lock, k);
     }
-    if (asked->command == REDLOCK_COMMAND_RELEASE && r->waking && wire_gives_back(asked)) r->waking->keep_entry(lock, k);
+    if (r->waking && wire_gives_back(asked)) r->waking->keep_entry(lock, k);
     if (stake->state == STAKE_LEAVING) stake_owe(r, lock, k);
     lock_judge(r, lock);
 }
 
-/* Releases stay in the queue, since they are debts. So do other commands if the node may be back at once. */
+/* Releases stay in the queue, since they are debts. So do other commands if the node may be back at once. A node that has not
+ * voted before is passed over. */
 void lock_turn_away(struct redlock *r, unsigned k, struct redlock_lock *lock)
 {
     struct redlock_stake *stake = &lock->stakes[k];
@@ -148,8 +152,7 @@ void lock_turn_away(struct redlock *r, unsigned k, struct redlock_lock *lock)
     if (stake->want == REDLOCK_COMMAND_RELEASE) {
         stake_give_up_waiting(lock, k);
     } else {
-        if (stake->want == REDLOCK_COMMAND_ACQUIRE || stake->want == REDLOCK_COMMAND_EXTEND)
-            round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
+        round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
         stake_want_nothing(r, lock, k);
         lock->asking &= (uint16_t)~bit_of(k);
     }
@@ -180,7 +183,7 @@ static void tick_debts(struct redlock *r, struct redlock_lock *lock)
         return;
     }
     if (expired) forget_debts(r, lock);
-    if (lock->deferred && r->now_us >= lock->debt_at) stake_pay(r, lock);
+    if (r->now_us >= lock->debt_at) stake_pay(r, lock);
 }
 
 void lock_begin_with_entropy(struct redlock *r, struct redlock_lock *lock)

@@ -41,7 +41,8 @@ static void note_asked(struct redlock *r, unsigned k, const struct redlock_asked
     case REDLOCK_COMMAND_ACQUIRE:
     case REDLOCK_COMMAND_RESTORE:
         copy_bytes(stake->token, lock->token, sizeof stake->token);
-        if ((stake->strays & STRAYS_COUNT) < STRAYS_COUNT) stake->strays++;
+        REDLOCK_ASSERT(stake->strays <= STRAYS_COUNT);
+        if (stake->strays < STRAYS_COUNT) stake->strays++;
         stake_set(lock, k, STAKE_PLACED);
         note_ttl(r, lock);
         break;
@@ -187,7 +188,8 @@ static uint16_t begin_copies(struct redlock *r, unsigned k)
 
     for (unsigned j = 0; j < r->node_count; j++) {
         struct redlock_node *node = &r->nodes[j];
-        if (j == k || node->state != NODE_READY || node->apart || node->send_start != node->send_end) continue;
+        REDLOCK_ASSERT(!node->apart || node->send_start != node->send_end);     /* Bytes follow each script. */
+        if (j == k || node->state != NODE_READY || node->send_start != node->send_end) continue;
         node->send_start = node->send_end = 0;
         nodes |= bit_of(j);
     }

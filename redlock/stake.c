@@ -97,8 +97,7 @@ void stake_let_go(struct redlock *r, struct redlock_lock *lock, unsigned k)
     struct redlock_stake *stake = &lock->stakes[k];
 
     REDLOCK_ASSERT(!lock->is_adopted);      /* S17 */
-    if (stake->want != REDLOCK_COMMAND_RELEASE && stake->want != REDLOCK_COMMAND_PTTL && stake->want != REDLOCK_COMMAND_WAIT)
-        stake_want_nothing(r, lock, k);
+    if (stake->want != REDLOCK_COMMAND_RELEASE && stake->want != REDLOCK_COMMAND_PTTL) stake_want_nothing(r, lock, k);
     if (stake->state == STAKE_PLACED) stake_owe(r, lock, k);
     REDLOCK_ASSERT(stake->state != STAKE_PLACED);
     REDLOCK_ASSERT(stake->state != STAKE_OWED || stake->want == REDLOCK_COMMAND_RELEASE || lock->deferred & bit_of(k));

@@ -40,7 +40,7 @@ REDLOCK_WRAPS static bool ticket_propose(const struct redlock *r, struct redlock
     bool is_too_far = lock->is_ahead || seen >= WIRE_TICKET_MAX;
 
     REDLOCK_CHECK(has_ticket(lock));
-    if (is_too_far) lock->ticket_seen = 0;
+    lock->ticket_seen = 0;      /* The ticket is no less, unless it is too far. */
     lock->is_ahead = false;
     lock->ticket = is_too_far ? wall : later(wall, seen + !may_have_the_same(lock));
     return lock->ticket <= WIRE_TICKET_MAX;
