@@ -193,8 +193,35 @@ TEST(a_release_that_names_another_token_is_no_copy)
     CHECK(strcmp(sent_to(1), sent_to(2)) != 0);
 }
 
+TEST(an_acquire_is_a_copy_whatever_token_was_sent_there_before)
+{
+    size_t size;
+
+    begin();
+    start(&lock, "door");
+    lock.stakes[1].token[REDLOCK_TOKEN_SIZE - 1] ^= 1;
+    redlock_output(&engine, 0, &size);
+    CHECK_INT(waiting_for(1), size);
+}
+
+/* The other way round, and without the first node. */
+TEST(only_what_gives_no_entry_back_is_a_copy_of_what_gives_none_back)
+{
+    size_t size;
+
+    begin();
+    begin_release();
+    lock.entries = 1u << 0;
+    lock.wait_number = 7;
+    redlock_output(&engine, 1, &size);
+    CHECK(size > 0);
+    CHECK_INT(waiting_for(0), 0);
+    CHECK_INT(waiting_for(2), size);
+}
+
 TEST(a_release_that_gives_an_entry_back_or_goes_by_text_is_no_copy)
 {
+    const char *text;
     size_t size;
 
     begin();
@@ -206,7 +233,8 @@ TEST(a_release_that_gives_an_entry_back_or_goes_by_text_is_no_copy)
     CHECK(size > 0);
     CHECK_INT(waiting_for(1), 0);
     CHECK_INT(waiting_for(2), 0);
-    CHECK(strstr(sent_to(1), "EVAL\r\n"));
+    text = sent_to(1);
+    CHECK(strstr(text, "EVAL\r\n") && !strstr(text, ":7\r\n"));     /* There is no entry there. */
     CHECK(strstr(sent_to(2), ":7\r\n"));
 }
 

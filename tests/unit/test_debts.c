@@ -70,6 +70,20 @@ TEST(s5_a_debt_lasts_for_a_ttl_from_the_loss_of_the_connection_on)
     set_late(false);
 }
 
+TEST(s5_a_release_that_is_lost_with_its_connection_makes_no_debt_longer)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", 3000);
+    RUN_MS(1500);
+    STALL(2);
+    RELEASE(0);
+    cluster_cut(cluster, 0, 2, false);
+    RUN_MS(1000);
+    CHECK_INT(redlock_owed(LOCK(0)), 1);
+    RUN_MS(600);
+    CHECK_INT(redlock_owed(LOCK(0)), 0);
+}
+
 /* ---- How much ---- */
 
 TEST(a_release_that_is_not_answered_is_owed)

@@ -111,14 +111,15 @@ TEST(an_extension_by_the_caller_makes_the_keepers_next_one_later)
     CHECK_INT(CALLS(0, "EXTEND"), 2);
 }
 
+/* A third of the TTL that it would have had is more than is left. */
 TEST(an_extension_by_the_caller_that_fails_leaves_the_lock_to_the_keeper)
 {
-    CLUSTER(3);
+    CLUSTER_OF(3, 1, config.guard_ms = 0);
     ACQUIRE(0, "door", DOOR_TTL);
     KEEP(0, 0);
     RUN_MS(2000);
     HANG(0); HANG(1);
-    EXTEND(0, DOOR_TTL);
+    EXTEND(0, 4 * DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
     RESUME(0); RESUME(1);
     RUN_MS(3 * DOOR_TTL);
@@ -589,6 +590,31 @@ TEST(a_set_of_which_a_node_has_lost_one_key_gets_it_back)
     RUN_MS(6000);
     EXPECT_KEYS("attic", 3);            /* Both were extended. */
     EXPECT_KEYS("door", 3);
+}
+
+/* Its lock had one before. */
+TEST(s15_an_adopted_set_is_set_again_without_a_ticket)
+{
+    CLUSTER_OF(3, 2, (void)0);
+    struct redlock_request request = story_request("gate", DOOR_TTL, 0);
+    char token[REDLOCK_TOKEN_TEXT + 1];
+
+    cluster->no_promise = cluster->no_exclusion = true;
+    hold_set(cluster);
+    redlock_token(LOCK(0), token);
+    request.ticket = true;
+    CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(1);
+    RELEASE(1);
+    RUN_MS(5);
+    CHECK_INT(cluster_adopt_set(cluster, 1, 0, &redlock_plain, cluster->clients[0].locks[0].set, 2, token), REDLOCK_OK);
+    REMOVE_KEYS(2);
+    EXTEND(1, DOOR_TTL);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    RUN_MS(5);
+    CHECK_INT(CALLS(2, "RESTORE"), 1);
+    CHECK_STR(NODE(2)->calls[NODE(2)->call_count - 1].name, "RESTORE");
+    CHECK_INT(NODE(2)->calls[NODE(2)->call_count - 1].ticket, 0);
 }
 
 TEST(a_set_is_not_set_again_where_one_of_its_keys_is_anothers)

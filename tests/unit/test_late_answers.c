@@ -289,6 +289,16 @@ TEST(a_release_that_a_client_slept_over_says_lost_if_the_answers_do)
     EXPECT_STATUS(0, REDLOCK_LOST);
 }
 
+TEST(an_acquire_that_a_client_slept_over_says_taken_if_no_quorum_can_have_granted)
+{
+    CLUSTER(1);
+    RIVAL(0, "door", 60000);
+    START_ACQUIRE(0, "door", 900, 0);
+    sleep_over_the_answers(cluster);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+}
+
 TEST(s2_a_client_that_slept_over_the_validity_holds_nothing_whatever_it_reads)
 {
     CLUSTER(3);

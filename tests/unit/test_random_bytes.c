@@ -100,6 +100,32 @@ TEST(a_lock_that_waits_for_random_bytes_can_be_cancelled_forgotten_and_moved)
     }
 }
 
+TEST(random_bytes_for_one_token_are_enough_to_go_on)
+{
+    CLUSTER(3);
+    starve(cluster);
+    for (unsigned i = 0; i < REDLOCK_TOKEN_SIZE && redlock_lock_status(LOCK(0)) == REDLOCK_PENDING; i++) {
+        const uint8_t byte = (uint8_t)cluster_random(cluster);
+        redlock_add_entropy(ENGINE(0), &byte, 1);
+        RUN_MS(1);
+    }
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+TEST(an_attempt_that_waited_for_random_bytes_ends_at_once_where_no_node_can_be_asked)
+{
+    CLUSTER(3);
+    starve(cluster);
+    cluster_cancel(cluster, 0, 0);
+    START_ACQUIRE(0, "door", DOOR_TTL, 0);
+    for (unsigned k = 0; k < 3; k++) cluster_cut(cluster, 0, k, false);
+    RUN_MS(100);
+    EXPECT_STATUS(0, REDLOCK_PENDING);
+    cluster->clients[0].starved = false;
+    RUN_MS(1);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+}
+
 TEST(more_random_bytes_than_wanted_are_ignored)
 {
     CLUSTER(3);

@@ -368,6 +368,18 @@ TEST(connections_that_were_closed_for_their_silence_cost_no_votes)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
+/* Before the command was sent. The first node's connection stands. */
+TEST(an_extension_that_was_not_sent_waits_for_a_connection_that_breaks)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", 10000);
+    RUN_MS(20);
+    START_EXTEND(0, 10000);
+    for (unsigned k = 1; k < 3; k++) redlock_disconnected(ENGINE(0), k, NULL, CLIENT_NOW(0));
+    EXPECT_VOTE(0, 1, REDLOCK_VOTE_PENDING);
+    EXPECT_VOTE(0, 2, REDLOCK_VOTE_PENDING);
+}
+
 TEST(an_extension_waits_for_a_connection_that_has_just_broken)
 {
     CLUSTER(3);

@@ -316,6 +316,24 @@ TEST(s5_with_Java_an_attempt_whose_answer_is_lost_is_released)
 }
 
 /* If an ACL lets no script expire, no hash may stay for ever. */
+TEST(s5_with_Java_a_release_that_is_lost_is_owed_without_wake_ups_as_well)
+{
+    CLUSTER_COLD(1, 1, (void)0);
+    cluster_client_is_plain(cluster, 0);
+    RUN_MS(STORY_SETTLE_MS);
+    TAKE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    DEAFEN(0);
+    START_RELEASE(0);
+    RUN_MS(5);
+    RESET(0, 0);
+    UNTIL_DONE(0);
+    HEAL(0);
+    RUN_MS(2000);
+    CHECK(IDLE(0));
+    EXPECT_KEY_ABSENT(0, "door");
+}
+
 TEST(with_Java_a_node_that_refuses_a_part_of_the_script_keeps_nothing_for_ever)
 {
     static const char *const refused[] = { "PTTL", "PEXPIRE", "HSET" };
@@ -627,9 +645,11 @@ TEST(with_Java_a_lock_that_owes_a_release_does_not_ask_how_long_the_key_has_left
     CHECK_INT(listeners(cluster, CHANNEL), 1);
     CHECK_INT(CALLS(0, "PTTL"), 1);
     NODE(0)->noperm = NULL;
+    const unsigned subscribes = CALLS(0, "SUBSCRIBE");
     RUN_MS(2000);
     CHECK_INT(redlock_owed(LOCK(0)), 0);
     CHECK(CALLS(0, "PTTL") > 1);
+    CHECK_INT(CALLS(0, "SUBSCRIBE"), subscribes + 1);
 }
 
 TEST(with_Java_a_lock_that_ends_without_a_subscription_tells_nobody_so)

@@ -1558,6 +1558,18 @@ TEST(s5_a_node_that_does_not_know_EVALSHA_gets_the_text_of_each_script)
     }
 }
 
+/* Whatever else the error says. */
+TEST(s5_a_node_that_may_not_vote_gets_no_text_of_a_script)
+{
+    CLUSTER(1);
+    ACQUIRE(0, "door", DOOR_TTL);
+    ANSWERS_ONCE(0, "EVALSHA", "-READONLY You can't run 'evalsha' on a replica.\r\n");
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_READONLY);
+    CHECK_INT(CALLS(0, "EXTEND"), 1);
+}
+
 TEST(s5_a_node_without_EVALSHA_gets_the_text_of_each_script)
 {
     CLUSTER_COLD(1, 1, (void)0);

@@ -76,6 +76,21 @@ TEST(s15_a_client_that_found_a_counter_too_far_ahead_follows_the_next_one_that_i
     CHECK_INT(LOCK(0)->ticket, counter + 1);
 }
 
+/* Its own wall clock is ahead of theirs, and it may learn all the same. */
+TEST(s15_a_client_whose_own_clock_is_too_far_ahead_follows_a_counter_that_is_further)
+{
+    CLUSTER(3);
+    struct redlock_request request = story_request("door", 10000, WAIT_MS);
+
+    request.ticket = true;
+    request.wall_us = WALL_US;
+    for (unsigned k = 0; k < 2; k++) ANSWERS(k, "EVALSHA", "-AHEAD of the clock of this node: 1700000000\r\n");
+    ANSWERS(2, "EVALSHA", "$19\r\n1900000000000000 -2\r\n");
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    for (unsigned ms = 0; ms < 2000 && LOCK(0)->round.number < 2; ms++) RUN_MS(1);
+    CHECK_INT(LOCK(0)->ticket, 1900000000000001);
+}
+
 TEST(s15_one_node_that_tells_of_the_last_ticket_of_all_stops_nobody)
 {
     CLUSTER(3);
@@ -174,7 +189,7 @@ TEST(a_clock_that_lags_behind_costs_one_more_round_and_no_pause)
 /* "One attempt" is one; and no attempt begins when the time to wait is over, however short a round it was to be. */
 TEST(a_ticket_is_corrected_within_the_time_to_wait_and_not_if_there_is_none)
 {
-    static const uint32_t waits_ms[] = { 0, 1, 799, 801 };
+    static const uint32_t waits_ms[] = { 0, 1, 799, 800, 801 };
 
     for (unsigned i = 0; i < sizeof waits_ms / sizeof waits_ms[0]; i++) {
         TAP_CONTEXT("it may wait for %u ms", waits_ms[i]);
@@ -420,6 +435,22 @@ TEST(s15_a_ticket_is_corrected_once_without_a_pause)
     RUN_MS(20);
     EXPECT_STATUS(0, REDLOCK_PENDING);
     CHECK_INT(CALLS(0, "EVALSHA"), 2);
+    ANSWERS_AS_EVER(0);
+}
+
+/* A writer waits there. A larger ticket would be refused as well. */
+TEST(s15_a_reader_whose_ticket_is_that_of_the_counter_has_nothing_to_correct)
+{
+    CLUSTER(1);
+    struct redlock_request request = story_request("door", 10000, 1000);
+    request.kind = &redlock_shared;
+    request.ticket = true;
+    request.wall_us = 1000;
+    ANSWERS(0, "EVALSHA", "$7\r\n1000 -2\r\n");
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    RUN_MS(20);
+    EXPECT_STATUS(0, REDLOCK_PENDING);
+    CHECK_INT(CALLS(0, "EVALSHA"), 1);
     ANSWERS_AS_EVER(0);
 }
 

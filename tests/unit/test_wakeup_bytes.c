@@ -686,6 +686,22 @@ TEST(a_lock_that_is_cancelled_before_it_has_an_entry_takes_none)
     CHECK(redlock_idle(&talk->lock));
 }
 
+TEST(a_lock_that_waits_for_random_bytes_takes_no_entry)
+{
+    TALK((void)0);
+
+    start(talk, 100000);
+    said(talk, NODE);
+    answer(talk, NODE, "$-1\r\n");
+    run_ms(talk, 2);
+    talk->starves = true;
+    talk->engine.entropy_size = 0;
+    while (talk->lock.phase == REDLOCK_PHASE_WAITING) run_ms(talk, 1);
+    CHECK_INT(talk->lock.phase, REDLOCK_PHASE_NEEDS_ENTROPY);
+    CHECK_INT(talk->lock.stakes[NODE].want, REDLOCK_COMMAND_WAIT);
+    CHECK_STR(said(talk, NODE), "");
+}
+
 TEST(the_answer_to_an_entry_that_nobody_wants_any_more_changes_nothing)
 {
     static const char *const answers[] = { ":-2\r\n", ":5\r\n", "-NOSCRIPT No matching script.\r\n" };
@@ -732,8 +748,12 @@ TEST(s8_what_an_entry_of_an_earlier_round_was_told_says_nothing_of_this_one)
 
 TEST(an_entry_is_given_back_although_the_wait_ended_behind_a_release)
 {
+    static struct redlock_event ring[64];
+    struct redlock_event_ring events;
+    struct redlock_event event, last = { .at_us = 0 };
     TALK((void)0);
 
+    redlock_use_events(&talk->engine, &events, ring, 64);
     line_up(talk, 100000);
     while (talk->lock.phase == REDLOCK_PHASE_WAITING) run_ms(talk, 1);
     EXPECT_SAID(NODE, "SET\r\n");
@@ -742,6 +762,9 @@ TEST(an_entry_is_given_back_although_the_wait_ended_behind_a_release)
     redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
     CHECK_STR(said(talk, NODE), "");
     answer(talk, NODE, "$-1\r\n:-1\r\n");
+    while (redlock_next_event(&events, &event))
+        if (event.kind == REDLOCK_EVENT_OWED || event.kind == REDLOCK_EVENT_CLEARED) last = event;
+    CHECK_INT(last.kind, REDLOCK_EVENT_OWED);       /* The attempt's key is gone, and then the entry is owed. */
     EXPECT_SAID(NODE, "0101010101010101:1\r\n");
     answer(talk, NODE, ":-1\r\n");
     CHECK(redlock_idle(&talk->lock));

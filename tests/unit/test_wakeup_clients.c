@@ -197,6 +197,51 @@ TEST(an_entry_is_given_back_although_a_late_refusal_made_the_release_needless)
     CHECK(IDLE(0));
 }
 
+/* Node 2 is slow, and the release of an attempt on its way to it, when the next attempt is won. Its release still waits for
+ * node 1 when that one is answered. */
+TEST(an_entry_is_given_back_at_once_although_the_release_waits_for_another_node)
+{
+    CLUSTER_OF(3, 1, config.wake_ups = true; config.node_timeout_ms = 5000; config.retry_ms = 20);
+    RIVAL_ON_ALL("door", 60000);
+    START_ACQUIRE(0, "door", 10000, 20000);
+    RUN_MS(100);
+    STORY_NODES CHECK_INT(entries_on(cluster, story_k), 1);
+    DELAY_US(2, 400000);
+    const unsigned tries = LOCK(0)->round.number;
+    for (unsigned ms = 0; ms < 1000 && LOCK(0)->round.number == tries; ms++) RUN_MS(1);
+    RUN_MS(5);
+    for (unsigned k = 0; k < 2; k++) REMOVE_KEY(k, "door");
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_VOTE(0, 2, REDLOCK_VOTE_PENDING);
+    CHECK_INT(entries_on(cluster, 2), 1);
+    STALL(1);
+    START_RELEASE(0);
+    RUN_MS(2000);                       /* The node does not know the script. */
+    EXPECT_STATUS(0, REDLOCK_PENDING);
+    CHECK_INT(entries_on(cluster, 2), 0);
+}
+
+/* It could not line up there. */
+TEST(a_lost_connection_gives_no_entry_back_where_there_is_none)
+{
+    CLUSTER_OF(3, 1, config.wake_ups = true; config.retry_ms = 60000);
+    RIVAL_ON_ALL("door", 60000);
+    STALL(2);
+    START_ACQUIRE(0, "door", 10000, 50000);
+    RUN_MS(100);
+    RESET(0, 2);
+    cluster_cut_subscription(cluster, 0, 2);
+    LINK(0, 2)->stalled = false;
+    RUN_MS(3000);
+    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    const unsigned releases = CALLS(2, "RELEASE");
+    cluster_cancel(cluster, 0, 0);
+    RUN_MS(100);
+    CHECK_INT(CALLS(2, "RELEASE"), releases);
+    CHECK(IDLE(0));
+}
+
 TEST(a_subscription_that_does_not_come_to_stand_is_given_up_when_it_is_needed_no_more)
 {
     CLUSTER_OF(3, 1, config.wake_ups = true; config.node_timeout_ms = 60000);
