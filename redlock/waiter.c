@@ -62,15 +62,16 @@ static bool begin_listening(struct redlock *r, struct redlock_lock *lock)
 
 static void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
-    bool is_free = lock->stakes[k].want == REDLOCK_COMMAND_NONE || lock->stakes[k].want == REDLOCK_COMMAND_PTTL;
     bool wants_entries = lock->wait_number != 0 && !lock->kind->keeps_place && lock->line.arrived_at != 0 && !lock->is_yielding;
 
-    if (!wants_entries || !is_open(r, k) || r->nodes[k].state != NODE_READY || !is_free) return;
+    if (!wants_entries || !is_open(r, k) || r->nodes[k].state != NODE_READY) return;
     REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_WAITING && lock->stakes[k].state == STAKE_NONE);
     if (waiting_of(lock)->listen) {       /* It asks when the channel's subscription is confirmed. */
         waiting_of(lock)->listen(r, lock, k);
         return;
     }
+    if (lock->stakes[k].want == REDLOCK_COMMAND_WAIT) return;       /* Perhaps by the script's text. */
+    REDLOCK_ASSERT(lock->stakes[k].want == REDLOCK_COMMAND_NONE || lock->stakes[k].want == REDLOCK_COMMAND_PTTL);
     lock->asking &= (uint16_t)~bit_of(k);
     stake_want(r, lock, k, REDLOCK_COMMAND_WAIT);
     REDLOCK_ASSERT(has_name(r) && lock->stakes[k].want == REDLOCK_COMMAND_WAIT);

@@ -492,6 +492,7 @@ TEST(with_Java_a_lock_that_waits_is_woken_by_the_channel_and_then_listens_no_lon
     CHECK_INT(listeners(cluster, CHANNEL), 0);
     RELEASE(0);
     CHECK(IDLE(0));
+    CHECK_INT(CALLS(0, "UNSUBSCRIBE"), 1);
 }
 
 TEST(with_Java_whatever_is_said_on_the_channel_is_a_reason_to_try_and_never_a_grant)
@@ -696,6 +697,22 @@ TEST(with_Java_a_lock_that_is_moved_while_it_waits_goes_on_to_listen)
     java_leaves(cluster);
     RUN_MS(5);
     EXPECT_LOCK_STATUS(0, 1, REDLOCK_OK);
+}
+
+/* It has a number, and the subscription stands for a while. */
+TEST(with_Java_a_lock_that_is_moved_when_it_has_ended_does_not_listen)
+{
+    CLUSTER_OF_WAITERS(1);
+
+    java_holds(cluster, 600000);
+    START_JAVA(0, 600000);
+    RUN_MS(100);
+    cluster_cancel(cluster, 0, 0);
+    RUN_MS(5);
+    cluster_move(cluster, 0, 1, 0);
+    CHECK_INT(cluster_lock(cluster, 0, 1)->listening, 0);
+    RUN_MS(5);
+    CHECK_INT(listeners(cluster, CHANNEL), 0);
 }
 
 TEST(with_Java_a_subscription_that_breaks_is_made_anew)

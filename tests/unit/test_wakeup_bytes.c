@@ -136,14 +136,20 @@ static void start(struct talk *talk, uint32_t wait_ms)
         TAP_CHECK(!strstr(text, (words)), "said is \"%s\", with \"%s\"", text, (words));         \
     } while (0)
 
-/* Waits in line for a holder, whose key has no TTL. */
-static void line_up(struct talk *talk, uint32_t wait_ms)
+/* Is refused, and takes an entry, which the node has not answered yet. */
+static void start_and_ask_for_an_entry(struct talk *talk, uint32_t wait_ms)
 {
     start(talk, wait_ms);
     EXPECT_SAID(NODE, "SET\r\n");
     answer(talk, NODE, "$-1\r\n");
     run_ms(talk, 2);                    /* The subscription opens. */
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+}
+
+/* Waits in line for a holder, whose key has no TTL. */
+static void line_up(struct talk *talk, uint32_t wait_ms)
+{
+    start_and_ask_for_an_entry(talk, wait_ms);
     answer(talk, NODE, ":-1\r\n");
 }
 
@@ -250,11 +256,7 @@ TEST(an_entry_is_taken_anew_when_the_subscription_has_opened_again)
 {
     TALK(config.retry_ms = RARELY_MS);
 
-    start(talk, REDLOCK_FOREVER);
-    said(talk, NODE);
-    answer(talk, NODE, "$-1\r\n");
-    run_ms(talk, 2);
-    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+    start_and_ask_for_an_entry(talk, REDLOCK_FOREVER);
     redlock_disconnected(&talk->engine, SUBSCRIPTION, "reset", talk->now_us);
     run_ms(talk, 100);
     CHECK_INT(talk->nodes[SUBSCRIPTION].state, NODE_READY);
@@ -264,16 +266,25 @@ TEST(an_entry_is_taken_anew_when_the_subscription_has_opened_again)
     EXPECT_SAID(NODE, WIRE_WAIT_SCRIPT);
 }
 
+/* The node has just said that it does not know the script. */
+TEST(an_entry_that_is_to_be_taken_by_its_text_is_taken_so_although_the_subscription_opened_again)
+{
+    TALK(config.retry_ms = RARELY_MS);
+
+    start_and_ask_for_an_entry(talk, REDLOCK_FOREVER);
+    answer(talk, NODE, "-NOSCRIPT No matching script.\r\n");
+    redlock_disconnected(&talk->engine, SUBSCRIPTION, "reset", talk->now_us);
+    run_ms(talk, 100);
+    CHECK_INT(talk->nodes[SUBSCRIPTION].state, NODE_READY);
+    EXPECT_SAID(NODE, WIRE_WAIT_SCRIPT);
+}
+
 /* Or it would try ever more rarely, and nobody would wake it. */
 TEST(where_the_node_gives_no_entry_there_is_none)
 {
     TALK((void)0);
 
-    start(talk, 100000);
-    said(talk, NODE);
-    answer(talk, NODE, "$-1\r\n");
-    run_ms(talk, 2);
-    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+    start_and_ask_for_an_entry(talk, 100000);
     answer(talk, NODE, "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n");
     CHECK_INT(talk->lock.entries, 0);
 }
@@ -366,11 +377,7 @@ TEST(an_entry_that_is_taken_when_the_wake_up_comes_is_given_back)
 {
     TALK((void)0);
 
-    start(talk, 100000);
-    said(talk, NODE);
-    answer(talk, NODE, "$-1\r\n");
-    run_ms(talk, 2);
-    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+    start_and_ask_for_an_entry(talk, 100000);
     answer(talk, SUBSCRIPTION, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$1\r\n1\r\n");
     answer(talk, NODE, ":-2\r\n");
     win_and_give_back(talk, "SET\r\n");
@@ -461,15 +468,26 @@ TEST(a_lock_that_wins_by_chance_begins_with_short_pauses_again)
     TAP_CHECK(ms <= 200, "it looks after %u ms", ms);
 }
 
+TEST(a_lock_that_gave_up_waiting_begins_with_short_pauses_again)
+{
+    TALK((void)0);
+
+    line_up(talk, 100000);
+    be_refused(talk, 3);
+    redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
+    said(talk, NODE);
+    answer(talk, NODE, ":0\r\n");
+    line_up(talk, 100000);
+    be_refused(talk, 1);
+    const uint64_t pause_us = talk->lock.retry_at - talk->now_us;
+    TAP_CHECK(pause_us <= 300000, "it looks after %llu us", (unsigned long long)pause_us);   /* 150 ms, doubled once. */
+}
+
 TEST(a_ttl_that_no_lock_has_is_not_taken_for_another)
 {
     TALK((void)0);
 
-    start(talk, 100000);
-    said(talk, NODE);
-    answer(talk, NODE, "$-1\r\n");
-    run_ms(talk, 2);
-    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+    start_and_ask_for_an_entry(talk, 100000);
     answer(talk, NODE, ":4294967296\r\n");
     CHECK_INT(redlock_free_in_ms(&talk->lock), REDLOCK_UNTOLD - 1);
 }
@@ -560,7 +578,7 @@ TEST(s16_a_subscription_that_hears_what_is_no_wake_up_is_closed)
 {
     static const char *const nonsense[] = {
         "+PONG\r\n", ":1\r\n", "$1\r\n1\r\n", "*2\r\n$7\r\nmessage\r\n$1\r\n1\r\n", MESSAGE("x", "1"), MESSAGE("", "0"),
-        MESSAGE("4294967296", "10"), "*0\r\n", "-ERR no\r\n",
+        MESSAGE("4294967296", "10"), "*0\r\n", "-ERR no\r\n", "*3\r\n$1\r\n1\r\n$0\r\n\r\n$0\r\n\r\n",
     };
 
     for (unsigned i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
@@ -571,7 +589,8 @@ TEST(s16_a_subscription_that_hears_what_is_no_wake_up_is_closed)
         CHECK_INT(redlock_wants(&talk->engine, SUBSCRIPTION), REDLOCK_WANT_CLOSE);
         CHECK_INT(talk->nodes[SUBSCRIPTION].trouble, REDLOCK_TROUBLE_PROTOCOL);
         CHECK_INT(redlock_lock_status(&talk->lock), REDLOCK_PENDING);
-        run_ms(talk, 5000);
+        CHECK_INT(talk->lock.woken, 0);
+        run_ms(talk, 2);                /* It was good until then, and is back at once. */
         CHECK_INT(talk->nodes[SUBSCRIPTION].state, NODE_READY);
     }
 }
@@ -709,11 +728,7 @@ TEST(the_answer_to_an_entry_that_nobody_wants_any_more_changes_nothing)
     for (unsigned i = 0; i < 3; i++) {
         TAP_CONTEXT("%s", answers[i]);
         TALK((void)0);
-        start(talk, 100000);
-        said(talk, NODE);
-        answer(talk, NODE, "$-1\r\n");
-        run_ms(talk, 2);
-        EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+        start_and_ask_for_an_entry(talk, 100000);
         redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
         answer(talk, NODE, answers[i]);
         /* It is given back all the same. */
@@ -725,6 +740,69 @@ TEST(the_answer_to_an_entry_that_nobody_wants_any_more_changes_nothing)
     }
 }
 
+TEST(a_lock_is_idle_although_the_node_did_not_know_the_script_of_an_entry_that_is_given_back)
+{
+    TALK((void)0);
+
+    start_and_ask_for_an_entry(talk, 100000);
+    redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
+    EXPECT_SAID(NODE, WIRE_SHARED_RELEASE_SHA1);
+    answer(talk, NODE, "-NOSCRIPT No matching script.\r\n:0\r\n");
+    CHECK(redlock_idle(&talk->lock));
+}
+
+/* Or it would be told that there are none before their time is over. */
+TEST(that_the_resource_is_free_does_not_end_the_wait_for_random_bytes)
+{
+    TALK((void)0);
+
+    start_and_ask_for_an_entry(talk, 100000);
+    talk->starves = true;
+    talk->engine.entropy_size = 0;
+    while (talk->lock.phase == REDLOCK_PHASE_WAITING) run_ms(talk, 1);
+    CHECK_INT(talk->lock.phase, REDLOCK_PHASE_NEEDS_ENTROPY);
+    answer(talk, NODE, ":-2\r\n");
+    run_ms(talk, 10);
+    CHECK_INT(redlock_lock_status(&talk->lock), REDLOCK_PENDING);
+    talk->starves = false;
+    run_ms(talk, 2);
+    EXPECT_SAID(NODE, "SET\r\n");
+}
+
+/* An attempt that was cancelled has asked as well. */
+TEST(s8_what_an_earlier_attempt_was_told_of_the_holder_says_nothing_of_this_one)
+{
+    TALK((void)0);
+
+    start(talk, 0);
+    said(talk, NODE);
+    answer(talk, NODE, "$-1\r\n");
+    EXPECT_SAID(NODE, "PTTL\r\n");
+    redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
+    start(talk, 0);
+    EXPECT_SAID(NODE, "SET\r\n");
+    answer(talk, NODE, ":5000\r\n$-1\r\n");
+    EXPECT_SAID(NODE, "PTTL\r\n");
+    CHECK_INT(redlock_free_in_ms(&talk->lock), REDLOCK_UNTOLD);
+    answer(talk, NODE, ":7000\r\n");
+    CHECK_INT(redlock_free_in_ms(&talk->lock), 7000);
+}
+
+/* The lock has been refused once more, or perhaps granted, and its release is on the way. */
+TEST(s8_an_entry_of_an_earlier_round_is_not_taken_by_its_text_in_this_one)
+{
+    TALK((void)0);
+
+    start_and_ask_for_an_entry(talk, 100000);
+    while (talk->lock.phase == REDLOCK_PHASE_WAITING) run_ms(talk, 1);
+    EXPECT_SAID(NODE, "SET\r\n");
+    run_ms(talk, 505);
+    EXPECT_SAID(NODE, WIRE_RELEASE_SHA1);
+    CHECK_INT(talk->lock.phase, REDLOCK_PHASE_WAITING);
+    answer(talk, NODE, "-NOSCRIPT No matching script.\r\n");
+    CHECK_STR(said(talk, NODE), "");
+}
+
 TEST(s8_what_an_entry_of_an_earlier_round_was_told_says_nothing_of_this_one)
 {
     static const char *const answers[] = { ":-2\r\n", "-NOSCRIPT No matching script.\r\n" };
@@ -732,11 +810,7 @@ TEST(s8_what_an_entry_of_an_earlier_round_was_told_says_nothing_of_this_one)
     for (unsigned i = 0; i < 2; i++) {
         TAP_CONTEXT("%s", answers[i]);
         TALK((void)0);
-        start(talk, 100000);
-        said(talk, NODE);
-        answer(talk, NODE, "$-1\r\n");
-        run_ms(talk, 2);
-        EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+        start_and_ask_for_an_entry(talk, 100000);
         while (talk->lock.phase == REDLOCK_PHASE_WAITING) run_ms(talk, 1);
         EXPECT_SAID(NODE, "SET\r\n");
         answer(talk, NODE, answers[i]);
@@ -809,6 +883,18 @@ TEST(numbers_of_entries_begin_anew_without_the_one_that_means_none)
     EXPECT_SAID(NODE, "$18\r\n0101010101010101:1\r\n");
 }
 
+TEST(the_name_of_an_engine_may_begin_with_a_zero)
+{
+    TALK(config.retry_ms = RARELY_MS);
+
+    talk->engine.name[REDLOCK_NAME_SIZE - 1] = 7;
+    start(talk, REDLOCK_FOREVER);
+    said(talk, NODE);
+    answer(talk, NODE, "$-1\r\n");
+    run_ms(talk, 2);
+    EXPECT_SAID(NODE, "$18\r\n0000000000000007:1\r\n");
+}
+
 TEST(without_random_bytes_for_a_name_nobody_listens_yet)
 {
     TALK((void)0);
@@ -825,6 +911,56 @@ TEST(without_random_bytes_for_a_name_nobody_listens_yet)
     answer(talk, NODE, "$-1\r\n");
     run_ms(talk, 2);
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+}
+
+/* ---- Locks of other kinds ---- */
+
+/* Begins to wait for ever, for the talk's resource. */
+static void start_kind(struct talk *talk, struct redlock_lock *lock, const struct redlock_kind *kind, uint8_t permits)
+{
+    const struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 30000, .wait_ms = REDLOCK_FOREVER,
+                                             .wall_us = 1800000000000000, .kind = kind, .permits = permits };
+
+    CHECK_INT(redlock_start_acquire(&talk->engine, lock, &request, talk->now_us), REDLOCK_OK);
+}
+
+/* Its attempt took long, and was lost by chance alone, so it will try again at once and has no number. */
+TEST(a_lock_that_waits_briefly_takes_no_entry_when_a_subscription_opens)
+{
+    TALK(config.retry_ms = RARELY_MS);
+    struct redlock_lock brief;
+
+    line_up(talk, REDLOCK_FOREVER);
+    redlock_lock_init(&brief);
+    start_kind(talk, &brief, &redlock_permits, 2);
+    EXPECT_SAID(NODE, WIRE_PERMIT_ACQUIRE_SHA1);
+    run_ms(talk, 100);
+    answer(talk, NODE, "$4\r\n0 -2\r\n");
+    CHECK_INT(brief.phase, REDLOCK_PHASE_WAITING);
+    redlock_disconnected(&talk->engine, SUBSCRIPTION, "reset", talk->now_us);
+    run_ms(talk, 50);
+    CHECK_INT(talk->nodes[SUBSCRIPTION].state, NODE_READY);
+    EXPECT_UNSAID(NODE, WIRE_PERMIT_WAIT_SHA1);
+    redlock_cancel(&talk->engine, &brief, talk->now_us);
+}
+
+/* Its question how long the key has left has not been sent yet. */
+TEST(with_Java_a_lock_listens_again_although_it_has_not_asked_yet)
+{
+    static const char listens[] = "$9\r\nSUBSCRIBE\r\n$29\r\nredisson_lock__channel:{door}\r\n";
+    TALK(config.retry_ms = RARELY_MS);
+
+    start_kind(talk, &talk->lock, &redlock_redisson, 0);
+    EXPECT_SAID(NODE, WIRE_REDISSON_ACQUIRE_SHA1);
+    answer(talk, NODE, "$6\r\n0 5000\r\n");
+    run_ms(talk, 2);
+    EXPECT_SAID(SUBSCRIPTION, listens);
+    answer(talk, SUBSCRIPTION, "*3\r\n$9\r\nsubscribe\r\n$29\r\nredisson_lock__channel:{door}\r\n:2\r\n");
+    CHECK_INT(talk->lock.stakes[NODE].want, REDLOCK_COMMAND_WAIT);
+    redlock_disconnected(&talk->engine, SUBSCRIPTION, "reset", talk->now_us);
+    run_ms(talk, 100);
+    CHECK_INT(talk->nodes[SUBSCRIPTION].state, NODE_READY);
+    EXPECT_SAID(SUBSCRIPTION, listens);
 }
 
 /* ---- Pauses ---- */
@@ -849,11 +985,11 @@ static void expect_pauses(uint32_t retry_ms, const unsigned doublings[], unsigne
 
 TEST(a_lock_with_an_entry_polls_ever_more_rarely_up_to_a_limit)
 {
-    static const unsigned up_to_32_times[] = { 1, 2, 3, 4, 5, 5, 5 }, within_the_entries_life[] = { 1, 2, 3, 3, 3 };
+    static const unsigned up_to_32_times[] = { 1, 2, 3, 4, 5, 5, 5 }, within_the_entries_life[] = { 1, 2, 3, 3, 3, 3, 3, 3, 3 };
     static const unsigned never[] = { 0, 0 };
 
     expect_pauses(100, up_to_32_times, 7);
-    expect_pauses(WIRE_WRITER_LIFE_MS / 2 / 8, within_the_entries_life, 5);
+    expect_pauses(WIRE_WRITER_LIFE_MS / 2 / 8, within_the_entries_life, 9);
     expect_pauses(WIRE_WRITER_LIFE_MS / 2 / 8 + 1, up_to_32_times, 2);
     expect_pauses(WIRE_WRITER_LIFE_MS / 2 + 1, never, 2);
 }
