@@ -54,7 +54,7 @@ static void keep_reply(struct redlock_question *question, const struct resp_item
     if (question->size - question->written < sizeof record + item->size) question->is_cut = true;
     if (question->is_cut) return;
     memcpy(question->buffer + question->written, &record, sizeof record);
-    if (item->size > 0) memcpy(question->buffer + question->written + sizeof record, item->data, item->size);
+    copy_bytes(question->buffer + question->written + sizeof record, item->data, item->size);
     question->written += sizeof record + item->size;
 }
 

@@ -52,6 +52,7 @@ void queue_replace(struct redlock_queue *queue, struct redlock_lock *to, unsigne
 /* A pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986): no lock wakes before the one above it. heap_child is the first lock
  * below, heap_next the sibling to the right, heap_previous the one to the left, or the parent. */
 
+/* Whatever siblings the two had, the lower one has others afterwards, and those of the upper one are left to the caller. */
 static struct redlock_lock *heap_join(struct redlock_lock *a, struct redlock_lock *b)
 {
     if (!a) return b;
@@ -77,15 +78,12 @@ static struct redlock_lock *heap_join_all(struct redlock_lock *first)
     while (first) {
         struct redlock_lock *a = first, *b = first->heap_next;
         first = b ? b->heap_next : NULL;
-        a->heap_next = NULL;
-        if (b) b->heap_next = NULL;
         a = heap_join(a, b);
         a->heap_next = pairs;
         pairs = a;
     }
     while (pairs) {
         struct redlock_lock *rest = pairs->heap_next;
-        pairs->heap_next = NULL;
         joined = heap_join(joined, pairs);
         pairs = rest;
     }

@@ -51,8 +51,8 @@ static bool can_be_called(const struct redlock_lock *lock)
 /* Opens the subscriptions, or keeps them open until its next attempt, for a lock that can wait. */
 static bool begin_listening(struct redlock *r, struct redlock_lock *lock)
 {
-    REDLOCK_ASSERT(lock->wait_until != 0);      /* It may wait. */
     if (!r->config.wake_ups || !can_be_called(lock) || !draw_name(r)) return false;
+    REDLOCK_ASSERT(lock->wait_until != 0);      /* Otherwise nobody could call it. */
     r->listen_until = later(r->listen_until, later(lock->retry_at, r->now_us + (uint64_t)LISTEN_MS * 1000));
     while (lock->wait_number == 0) lock->wait_number = ++r->wait_count;     /* Once more after 2^32 of them. */
     REDLOCK_ASSERT(has_name(r) && r->listen_until >= lock->retry_at);
@@ -112,12 +112,10 @@ static void waiter_move(struct redlock *r, struct redlock_lock *to)
 
 static void wait_for_turn(struct redlock *r, struct redlock_lock *lock)
 {
-    bool listens = begin_listening(r, lock);
-
-    REDLOCK_ASSERT(!listens || lock->wait_number != 0);
     REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_WAITING && queue_holds(lock, SLOT_DONE));
+    (void)begin_listening(r, lock);     /* Without a number it only waits. */
     waiter_enlist(r, lock);
-    if (listens) line_up_everywhere(r, lock);
+    line_up_everywhere(r, lock);
 }
 
 static bool is_brief(const struct redlock_lock *lock)
@@ -209,7 +207,7 @@ static bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_IDLE);
     if (lock->yields_to != names_hash(lock)) lock->refusals = 0;
-    if (lock->yields_to != names_hash(lock) || lock->wait_until == 0 || lock->kind->keeps_place) return false;
+    if (lock->yields_to != names_hash(lock) || lock->kind->keeps_place) return false;
     if (!begin_listening(r, lock)) return false;     /* Closed subscriptions open meanwhile, if it has never waited. */
     lock->is_yielding = true;
     lock->attempt_status = REDLOCK_TAKEN;

@@ -225,6 +225,30 @@ TEST(a_reply_never_leaves_its_buffer)
     }
 }
 
+/* The smallest buffer in which the reply is not cut. */
+static void find_room_for(const char *reply, size_t *least)
+{
+    struct redlock_question question;
+    for (*least = 0; *least < BUFFER_SIZE; ++*least) {
+        CLUSTER(1);
+        ANSWERS(0, "PING", reply);
+        CHECK_INT(redlock_ask(ENGINE(0), &question, 0, ping, 1, buffer, *least, CLIENT_NOW(0)), REDLOCK_OK);
+        RUN_MS(5);
+        if (!redlock_question_is_cut(&question)) return;
+    }
+}
+
+TEST(a_reply_needs_the_room_of_its_items_and_no_more)
+{
+    size_t empty, ten, two;
+    find_room_for("*0\r\n", &empty);
+    find_room_for("+0123456789\r\n", &ten);
+    find_room_for("*1\r\n*0\r\n", &two);
+    CHECK(empty > 0 && empty <= 24);
+    CHECK_INT(ten, empty + 10);
+    CHECK_INT(two, 2 * empty);
+}
+
 TEST(questions_to_several_nodes_get_their_own_answers_in_whatever_order_they_come)
 {
     struct redlock_question questions[2];

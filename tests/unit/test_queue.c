@@ -148,7 +148,29 @@ TEST(the_heap_gives_the_earliest_whatever_was_put_moved_and_taken_out)
         CHECK_INT(locks[i].in_heap, at[i] != REDLOCK_NEVER);
         for (unsigned j = 0; j < LOCKS; j++) least = at[j] < least ? at[j] : least;
         CHECK_INT(heap ? heap->wake_at : REDLOCK_NEVER, least);
+        CHECK(!heap || (!heap->heap_next && !heap->heap_previous));
     }
+}
+
+TEST(the_heap_takes_a_lock_at_time_0)
+{
+    struct redlock_lock *heap = NULL;
+
+    memset(locks, 0, sizeof locks);
+    heap_set(&heap, &locks[0], 0);
+    CHECK(heap == &locks[0] && locks[0].in_heap);
+}
+
+/* Most calls of the engine set the time that a lock has already. */
+TEST(a_lock_that_is_set_to_the_time_that_it_has_does_not_move_in_the_heap)
+{
+    struct redlock_lock *heap = NULL, *top;
+
+    memset(locks, 0, sizeof locks);
+    for (unsigned i = 0; i < 3; i++) heap_set(&heap, &locks[i], 5);
+    top = heap;
+    heap_set(&heap, top, 5);
+    CHECK(heap == top);
 }
 
 TEST(the_heap_sorts_many_locks)

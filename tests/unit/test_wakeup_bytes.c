@@ -1143,6 +1143,22 @@ TEST(no_lock_yields_without_a_reason_or_without_an_entry)
     }
 }
 
+/* The number is of the last time. Its place in line would be before everybody. */
+TEST(a_lock_without_a_wall_clock_takes_no_entry_although_it_has_a_number)
+{
+    TALK((void)0);
+
+    line_up(talk, 100000);
+    redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
+    said(talk, NODE);
+    answer(talk, NODE, ":0\r\n");
+    start_about(talk, "door", 100000, 0);
+    EXPECT_SAID(NODE, "SET\r\n");
+    answer(talk, NODE, "$-1\r\n");
+    run_ms(talk, 2);
+    EXPECT_UNSAID(NODE, WIRE_WAIT_SHA1);
+}
+
 TEST(the_last_wall_clock_that_is_one_gives_an_entry)
 {
     TALK((void)0);
