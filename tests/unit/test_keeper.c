@@ -813,6 +813,74 @@ TEST(a_slow_node_that_has_lost_its_scripts_is_extended_behind_the_verdict)
     EXPECT_KEYS("door", 3);
 }
 
+/* A key with a ticket is set again by a script. Node 2, to which a way takes 20 ms, has lost the key. It is extended and is on
+ * its way to be set again when that node loses its scripts. */
+static void lose_the_scripts_before_the_key_is_set_again(struct cluster *cluster)
+{
+    struct redlock_request request = story_request("door", DOOR_TTL, 0);
+
+    request.ticket = true;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    EXTEND(0, DOOR_TTL);                /* All have the scripts. */
+    RUN_MS(5);
+    REMOVE_KEYS(2);
+    DELAY_US(2, 20000);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(50);
+    EXPECT_VOTE(0, 2, REDLOCK_VOTE_REFUSED);
+    model_flush_scripts(NODE(2));
+}
+
+TEST(a_key_is_set_again_by_the_scripts_text_where_the_script_is_gone)
+{
+    CLUSTER(3);
+    lose_the_scripts_before_the_key_is_set_again(cluster);
+    EXPECT_KEY_ABSENT(2, "door");
+    RUN_MS(100);
+    EXPECT_KEYS("door", 3);
+}
+
+/* The first node has nothing of the lock. */
+TEST(a_key_is_set_again_by_the_scripts_text_whatever_another_node_has)
+{
+    CLUSTER(5);
+    DOWN(0);
+    RUN_MS(100);
+    lose_the_scripts_before_the_key_is_set_again(cluster);
+    RUN_MS(100);
+    EXPECT_KEYS("door", 4);
+}
+
+/* Or the node would confirm a key that it had lost, before a quorum has confirmed the lock. */
+TEST(s9_a_key_whose_script_is_gone_is_not_set_again_during_the_next_extension)
+{
+    CLUSTER(3);
+    lose_the_scripts_before_the_key_is_set_again(cluster);
+    RUN_MS(20);
+    DELAY_ALL_US(20000);
+    START_EXTEND(0, DOOR_TTL);
+    RUN_MS(200);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_VOTE(0, 2, REDLOCK_VOTE_REFUSED);
+    EXPECT_KEYS("door", 3);
+}
+
+/* The next attempt holds it with another token, while the release of the first is on its way there. */
+TEST(s27_a_key_whose_script_is_gone_is_not_set_again_behind_its_release)
+{
+    CLUSTER(3);
+    lose_the_scripts_before_the_key_is_set_again(cluster);
+    RUN_MS(15);
+    RELEASE(0);
+    ACQUIRE(0, "door", DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(200);
+    EXPECT_KEY_ABSENT(2, "door");
+    CHECK_INT(CALLS(2, "RESTORE"), 0);
+}
+
 /* Locks 0..count-1 of client 0, more than a pipeline holds. Node 2 has them, too, and then stands still. */
 static void acquire_more_than_a_pipeline(struct cluster *cluster, unsigned count)
 {

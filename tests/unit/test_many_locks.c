@@ -72,6 +72,25 @@ TEST(a_thousand_locks_that_are_all_taken_cost_no_more_than_their_attempts)
     CHECK_INT(NODE(2)->key_count, 0);
 }
 
+/* Node 2 refuses it first. The question waits behind as many commands as the node may owe answers to. */
+TEST(a_lock_that_is_won_is_no_longer_about_to_ask_how_long_the_holder_has_left)
+{
+    enum { LOCKS = 2 * REDLOCK_PIPELINE_MIN };
+    char name[16];
+    CLUSTER_OF(3, 1, config.pipeline = REDLOCK_PIPELINE_MIN);
+    cluster_need_locks(cluster, 0, LOCKS);
+    DELAY_ALL_US(7000);
+    DELAY_US(2, 5000);
+    for (unsigned i = 0; i < LOCKS; i++) {
+        name_of(i, name);
+        if (i == 0) RIVAL(2, name, 60000);
+        START_ACQUIRE_LOCK(0, i, name, DOOR_TTL, 0);
+    }
+    RUN_MS(100);
+    for (unsigned i = 0; i < LOCKS; i++) EXPECT_LOCK_STATUS(0, i, REDLOCK_OK);
+    CHECK_INT(CALLS(2, "PTTL"), 0);
+}
+
 TEST(a_thousand_locks_survive_that_a_node_is_lost_in_the_middle)
 {
     CLUSTER_OF(3, 1, config.pipeline = 16);
