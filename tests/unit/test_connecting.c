@@ -135,6 +135,41 @@ TEST(the_pause_between_connections_is_short_while_no_quorum_is_connected)
     for (unsigned k = 0; k < NODES; k++) CHECK(LINK(0, k)->connect_count - before[k] <= (k < 2 ? SECONDS : 0));
 }
 
+/* A wake-up would be of no use. The nodes lead to the connections, and the lock that waits to the subscriptions. */
+TEST(the_pause_between_subscriptions_grows_also_while_no_quorum_is_connected)
+{
+    enum { SECONDS = 60 };
+    unsigned before[2];
+
+    CLUSTER_OF(3, 1, config.wake_ups = true);
+    DOWN(0); DOWN(1);
+    START_ACQUIRE(0, "door", 10000, REDLOCK_FOREVER);
+    RUN_MS(10000);
+    for (unsigned k = 0; k < 2; k++) before[k] = LINK(0, k)->connect_count;
+    RUN_MS(SECONDS * 1000);
+    for (unsigned k = 0; k < 2; k++) {
+        CHECK(LINK(0, k)->connect_count - before[k] >= 3 * SECONDS);
+        CHECK(LINK(0, k)->connect_count - before[k] <= 13 * SECONDS / 2);
+    }
+}
+
+/* A connection that does not come about takes half a second. */
+TEST(the_pause_between_connections_is_short_to_nodes_that_are_silent_while_no_quorum_is_connected)
+{
+    enum { SECONDS = 60 };
+    unsigned before[2];
+
+    CLUSTER_COLD(3, 1, (void)0);
+    for (unsigned k = 0; k < 2; k++) STALL(k);
+    RUN_MS(5000);
+    for (unsigned k = 0; k < 2; k++) before[k] = LINK(0, k)->connect_count;
+    RUN_MS(SECONDS * 1000);
+    for (unsigned k = 0; k < 2; k++) {
+        EXPECT_TROUBLE(0, k, REDLOCK_TROUBLE_SILENT);
+        CHECK(LINK(0, k)->connect_count - before[k] >= SECONDS);
+    }
+}
+
 /* How often a client connects to the only node in a minute, if that answers so. */
 static void connect_to_a_node_that_says(const char *answer, unsigned least, unsigned most)
 {

@@ -393,10 +393,11 @@ TEST(a_release_calls_the_first_in_the_queue)
 
 /* One node's release is executed between its refusal and the other answers. Its call is heard while the
  * poll is under way. */
-TEST(a_call_that_comes_while_a_lock_polls_is_heard)
+static void be_called_while_it_polls(unsigned moves)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);
 
+    TAP_CONTEXT("it moves %u times before", moves);
     kind_teach_scripts(cluster);
     FAIR(0, 0);
     START_FAIR(1, WAIT);
@@ -407,9 +408,15 @@ TEST(a_call_that_comes_while_a_lock_polls_is_heard)
     CHECK_INT(PHASE(1), REDLOCK_PHASE_ACQUIRING);
     RUN_MS(22);
     CHECK_INT(PHASE(1), REDLOCK_PHASE_ACQUIRING);
+    if (moves) cluster_move(cluster, 1, 1, 0);
     START_RELEASE(0);
     RUN_MS(150);
-    EXPECT_STATUS(1, REDLOCK_OK);
+    EXPECT_LOCK_STATUS(1, moves, REDLOCK_OK);
+}
+
+TEST(a_call_that_comes_while_a_lock_polls_is_heard)
+{
+    for (unsigned moves = 0; moves < 2; moves++) be_called_while_it_polls(moves);
 }
 
 /* Two nodes have called it and one has granted it, when the last refusal comes; and another knows of many that are before it. */
@@ -1131,6 +1138,23 @@ TEST(a_fair_lock_is_extended_restored_and_kept_as_any_other)
     RELEASE(1);
     RUN_MS(5);
     CHECK(is_everywhere_empty(cluster));
+}
+
+/* Nobody calls it any more, so it has no place among those that are called. */
+TEST(a_fair_lock_that_waited_is_kept_where_it_moves)
+{
+    CLUSTER_OF(3, 2, config.wake_ups = true);
+
+    FAIR(0, 0);
+    START_FAIR(1, WAIT);
+    RUN_MS(50);
+    RELEASE(0);
+    UNTIL_DONE(1);
+    CHECK_INT(redlock_keep(ENGINE(1), LOCK(1), 0, CLIENT_NOW(1)), REDLOCK_OK);
+    cluster_move(cluster, 1, 1, 0);
+    CHECK(ENGINE(1)->listening == NULL);
+    RUN_MS(2 * TTL);
+    CHECK(cluster_valid_us(cluster, 1, 1) > 0);
 }
 
 /* After an extension no poll of the acquisition changes anything. A client that takes the lock over

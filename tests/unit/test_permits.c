@@ -969,10 +969,22 @@ static void name_slot(struct cluster *cluster, unsigned client, unsigned k, uint
     r->waking->hear(r, k, &(struct wire_reply){ .type = RESP_ARRAY, .integer = 3, .text = text, .text_size = strlen(text) });
 }
 
+/* When the lock takes its entry. */
+static void say_that_one_is_free(struct cluster *cluster, unsigned client, unsigned k)
+{
+    const struct wire_reply reply = { .type = RESP_INTEGER, .integer = -2 };
+    const struct answer answer = { .lock = LOCK(client), .k = k, .command = REDLOCK_COMMAND_WAIT,
+                                   .meaning = REDLOCK_ANSWER_GRANTED, .current = true, .reply = &reply };
+
+    ENGINE(client)->waking->answer(ENGINE(client), &answer);
+}
+
 TEST(one_that_nodes_tell_of_several_slots_asks_for_that_of_most)
 {
-    static const struct { uint8_t named[3], asked; } cases[] = {
+    enum { FREE = 255 };
+    static const struct { uint8_t named[4], asked; } cases[] = {
         { { 2, 2, 1 }, 2 }, { { 1, 2, 2 }, 2 }, { { 2, 1, 2 }, 2 }, { { 9, 9, 2 }, 0 }, { { 2, 2, 2 }, 2 }, { { 2, 1 }, 0 },
+        { { FREE, 2, 2 }, 2 }, { { FREE, FREE, 2, 2 }, 0 },
     };
 
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -981,8 +993,10 @@ TEST(one_that_nodes_tell_of_several_slots_asks_for_that_of_most)
         for (unsigned c = 0; c < 2; c++) PERMIT(c, 2);
         START_PERMIT(2, 2, 60000);
         RUN_MS(50);
-        for (unsigned k = 0; k < 3; k++)
-            if (cases[i].named[k] != 0) name_slot(cluster, 2, k, cases[i].named[k]);
+        for (unsigned k = 0; k < 4; k++) {
+            if (cases[i].named[k] == FREE)   say_that_one_is_free(cluster, 2, k);
+            else if (cases[i].named[k] != 0) name_slot(cluster, 2, k, cases[i].named[k]);
+        }
         CHECK_INT(LOCK(2)->permit.slot, cases[i].asked);
     }
 }

@@ -160,6 +160,7 @@ TEST(a_wake_up_is_told)
     look();
     CHECK(first_of(REDLOCK_EVENT_WOKEN, 0) && first_of(REDLOCK_EVENT_WOKEN, 0)->lock == LOCK(0));
     CHECK(count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_NONE) > 0);
+    CHECK(count_of(REDLOCK_EVENT_WOKEN, REDLOCK_COMMAND_NONE) <= count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_NONE));
 }
 
 TEST(a_question_is_told_without_a_vote)

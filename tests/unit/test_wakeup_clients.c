@@ -291,6 +291,59 @@ TEST(the_release_of_a_lost_attempt_wakes_nobody)
     CHECK_INT(entries_on(cluster, 2), 1);
 }
 
+/* The first node cannot be reached, and is owed a release. The others do not know the script. */
+TEST(an_entry_is_taken_by_the_scripts_text_whatever_another_node_is_owed)
+{
+    CLUSTER_OF(3, 1, config.wake_ups = true; config.retry_ms = 60000);
+    RIVAL_ON_ALL("door", 1000000);
+    DELAY_US(1, 20000);
+    DELAY_US(2, 20000);
+    DEAFEN(0);
+    START_ACQUIRE(0, "door", 10000, 200000);
+    RUN_MS(50);
+    cluster_cut(cluster, 0, 0, true);
+    RUN_MS(300);
+    CHECK_INT(redlock_owed(LOCK(0)), 1);
+    for (unsigned k = 1; k < 3; k++) CHECK_INT(entries_on(cluster, k), 1);
+}
+
+/* On node 2 the answer to the entry comes when the next attempt is lost, together with the refusal of that. */
+TEST(s8_what_an_entry_of_an_earlier_round_was_told_is_not_counted_with_the_answers_to_this_one)
+{
+    CLUSTER_OF(3, 1, config.wake_ups = true);
+    RIVAL_ON_ALL("door", 600000);
+    START_ACQUIRE(0, "door", 10000, 60000);     /* The scripts are known, and the subscriptions open. */
+    RUN_MS(40);
+    cluster_cancel(cluster, 0, 0);
+    RUN_MS(5);
+    ANSWERS_ONCE(2, "EVALSHA", ":100\r\n");
+    START_ACQUIRE(0, "door", 10000, 60000);
+    for (unsigned us = 0; us < 1000 && CALLS(2, "WAIT") < 2; us++) RUN_US(1);
+    LINK(0, 2)->deaf = true;
+    ANSWERS_ONCE(0, "EVALSHA", ":100\r\n");
+    const uint32_t round = LOCK(0)->round.number;
+    for (unsigned ms = 0; ms < 1000 && LOCK(0)->round.number == round; ms++) RUN_MS(1);
+    RUN_MS(2);
+    CHECK_INT(LOCK(0)->phase, REDLOCK_PHASE_WAITING);
+    LINK(0, 2)->deaf = false;
+    for (unsigned us = 0; us < 1000 && redlock_vote_of(LOCK(0), 2) != REDLOCK_VOTE_REFUSED; us++) RUN_US(1);
+    EXPECT_VOTE(0, 2, REDLOCK_VOTE_REFUSED);
+    CHECK(redlock_free_in_ms(LOCK(0)) > 500000);
+}
+
+TEST(s16_the_subscription_that_hears_what_is_no_wake_up_is_closed_and_no_other)
+{
+    CLUSTER_OF(3, 1, config.wake_ups = true; config.retry_ms = 60000);
+    RIVAL_ON_ALL("door", 1000000);
+    START_ACQUIRE(0, "door", 10000, 200000);
+    RUN_MS(50);
+    CHECK(cluster->lines[0][3 + 1]);
+    model_bytes_add(&cluster->lines[0][3 + 1]->session.out, "+PONG\r\n", 7);
+    cluster_publish(cluster, 1, "nobody", "");
+    RUN_MS(1);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(LINK(0, k)->connect_count, k == 1 ? 3 : 2);
+}
+
 static unsigned entries_taken(struct cluster *cluster)
 {
     return CALLS(0, "WAIT") + CALLS(1, "WAIT") + CALLS(2, "WAIT");
