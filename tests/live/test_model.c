@@ -1566,6 +1566,65 @@ TEST(where_an_acl_forbids_to_publish_the_model_answers_like_a_server)
     compare_in(&acl, kinds);
 }
 
+/* ---- Stories in which the dice seldom bring one step after the other ---- */
+
+/* A client's command about "r". Its entry among the waiters is for an engine to which nobody listens. */
+static void shared_step(const char *label, enum row kind, unsigned client, bool is_shared, uint32_t wait_number)
+{
+    struct request request;
+    struct resp_writer writer = begin_request(&request, label);
+    const struct redlock_name name = { .bytes = "r", .size = 1, .shared = is_shared };
+    uint8_t token[REDLOCK_TOKEN_SIZE];
+    const struct wire_subject subject = {
+        .names = &name, .name_count = 1, .token = token, .placed = token, .ttl_ms = LONG_MS, .life_ms = LONG_MS,
+        .skew_ms = REDLOCK_SKEW_MS, .engine = engines[SUBSCRIPTIONS], .wait_number = wait_number, .arrived_at = 1 + client
+    };
+    memset(token, (int)(0x50 + client), sizeof token);
+    (void)send_encode(&writer, row_at(kind).row, REDLOCK_FORM_BY_TEXT, &subject);
+    end_request(&request, &writer);
+    exchange(&lines[0], &request);
+}
+
+/* A writer waits until the reader leaves. The keys that are left then are the same, whatever is forbidden before that. */
+static void leave_to_a_writer(const struct trouble *what, void (*forbid)(void))
+{
+    static struct kind kinds[] = { { "read +OK", 1, 0 }, { "wait :ms", 1, 0 }, { "leave :1", 1, 0 }, { NULL, 0, 0 } };
+    for (struct kind *kind = kinds; kind->begins; kind++) kind->times = 0;
+    trouble = what;
+    wanted = kinds;
+    begin_pair("");
+    if (what->begin) what->begin();
+    open_lines();
+    shared_step("read", ROW_SHARED_ACQUIRE, 0, true, 0);
+    shared_step("wait", ROW_WAIT, 1, false, 1);
+    if (forbid) forbid();
+    shared_step("leave", ROW_SHARED_WAKE, 0, true, 0);
+    check_keys();
+    close_lines();
+    check_kinds();
+    end_pair();
+}
+
+/* Or readers would step back for nobody. */
+TEST(the_hint_of_a_writer_that_no_longer_listens_goes_with_the_last_reader)
+{
+    static const struct trouble none = { .begin = NULL };
+    leave_to_a_writer(&none, NULL);
+}
+
+static void forbid_publish_and_pexpire(void)
+{
+    ASK(&server, "ACL", "SETUSER", "joe", "-publish", "-pexpire");
+    node.noperm = "PUBLISH PEXPIRE";
+}
+
+/* It would stay for ever. */
+TEST(no_entry_is_put_back_into_a_set_that_can_have_no_life)
+{
+    static const struct trouble acl = { .begin = ask_for_user, .logs_in = true };
+    leave_to_a_writer(&acl, forbid_publish_and_pexpire);
+}
+
 /* ---- Writes refused ---- */
 
 static void fill_memory(void)
