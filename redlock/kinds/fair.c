@@ -120,21 +120,20 @@ static void put_leave_and_wake(struct resp_writer *w, const struct wire_subject 
 
 /* ---- Refusals of a poll ---- */
 
+/* Like the first two words, the last two are a number, a blank, and a number that may be negative. */
 bool fair_read_place(const struct wire_reply *reply, uint32_t *turn, int32_t *rank)
 {
-    size_t at = wire_first_two_words(reply) + 1, blank = at;
-    bool is_negative;
-    uint64_t largest = 0, number = 0;
+    size_t before = wire_first_two_words(reply);
+    struct wire_reply two = *reply;
+    uint64_t largest;
+    int64_t ahead;
 
-    if (at == 1) return false;
-    while (reply->text[blank] != ' ') blank++;
-    if (!wire_read_decimal(reply->text + at, blank - at, UINT32_MAX, &largest)) return false;
-    at = blank + 1;
-    is_negative = at < reply->text_size && reply->text[at] == '-';
-    at += is_negative;
-    if (!wire_read_decimal(reply->text + at, reply->text_size - at, is_negative ? 2 : WIRE_FAIR_RANK_MAX, &number)) return false;
+    if (before == 0) return false;
+    two.text += before + 1;
+    two.text_size -= before + 1;
+    if (!wire_read_refusal(&two, &largest, &ahead) || largest > UINT32_MAX || ahead > WIRE_FAIR_RANK_MAX) return false;
     *turn = (uint32_t)largest;
-    *rank = is_negative ? -(int32_t)number : (int32_t)number;
+    *rank = (int32_t)ahead;
     return true;
 }
 
@@ -182,13 +181,13 @@ static bool may_be_answered(const struct redlock_lock *lock)
 static void approach(struct redlock_lock *lock)
 {
     lock->line.turn = (struct redlock_turn){ .number = 1, .is_at_doorway = true };
-    if (lock->owed_ttl_ms < WIRE_FAIR_LEASE_MS) lock->owed_ttl_ms = WIRE_FAIR_LEASE_MS;
+    lock->owed_ttl_ms = (uint32_t)later(lock->owed_ttl_ms, WIRE_FAIR_LEASE_MS);
 }
 
 /* Without a turn it must not go on, since its keys on a minority would be in the way of all others for as long as it waits. */
 static bool is_lost(const struct redlock_lock *lock)
 {
-    return lock->line.turn.number == 0 || (lock->line.turn.is_at_doorway && !has_answered(lock));
+    return lock->line.turn.is_at_doorway && !has_answered(lock);
 }
 
 static void begin_anew(struct redlock *r, struct redlock_lock *lock)
@@ -211,7 +210,7 @@ static bool fair_begin_round(struct redlock *r, struct redlock_lock *lock)
         begin_anew(r, lock);
         return false;
     }
-    REDLOCK_ASSERT(lock->round.command == REDLOCK_COMMAND_ACQUIRE && turn->number > 0);
+    REDLOCK_ASSERT(lock->round.command == REDLOCK_COMMAND_ACQUIRE && turn->number > 0);     /* Whoever let go is lost. */
     turn->renews = has_answered(lock);
     turn->is_at_doorway = false;
     turn->rank = 0;
@@ -233,13 +232,14 @@ static const struct redlock_place *fair_place(const struct redlock_lock *lock, s
 
 /* ---- Answers, and a round that is not won ---- */
 
-/* True if it would hear a quorum call it. */
+/* True if it would hear a quorum call it. Only a lock that listens has a number. */
 static bool can_hear(const struct redlock *r, const struct redlock_lock *lock)
 {
     unsigned open = 0;
 
     for (unsigned k = r->node_count; k < r->session_count; k++) open += r->nodes[k].state == NODE_READY;
-    return r->waking && lock->wait_number != 0 && open >= quorum_of(r->node_count);
+    REDLOCK_ASSERT(r->waking || lock->wait_number == 0);
+    return lock->wait_number != 0 && open >= quorum_of(r->node_count);
 }
 
 /* Places in the queues must be renewed. A lock that nobody will call polls by itself, more rarely if more others are before it.
@@ -313,7 +313,7 @@ static void fair_answer(struct redlock *r, const struct answer *a)
     if (!is_trying) return;
     if (a->meaning == REDLOCK_ANSWER_REFUSED) r->holding->learn(r, a);
     if (lock->line.turn.number == 0) return;
-    if (a->meaning == REDLOCK_ANSWER_REFUSED) learn_place(&lock->line.turn, a->reply);
+    learn_place(&lock->line.turn, a->reply);    /* Only a refusal has words about it. */
     if (lock->phase == REDLOCK_PHASE_WAITING) choose_time(r, lock);
 }
 

@@ -592,6 +592,7 @@ TEST(a_refused_poll_tells_of_the_largest_turn_and_a_rank_or_of_nothing)
         { TEXT(RESP_BULK, ""), false, 0, 0 },
         { TEXT(RESP_SIMPLE, "0 -2 1 0"), false, 0, 0 },
         { { .type = RESP_BULK, .text = "0 -2 1 0", .text_size = 8, .text_cut = true }, false, 0, 0 },
+        { TEXT(RESP_BULK, "10 -2"), false, 0, 0 },
     };
     const struct wire_row *row = redlock_fair.rows[KIND_ACQUIRE];
 
