@@ -23,6 +23,7 @@ static enum redlock_status start_fair(struct cluster *cluster, unsigned client, 
 #define START_FAIR(client, wait_ms) CHECK_INT(start_fair(cluster, (client), (wait_ms)), REDLOCK_OK)
 #define FAIR(client, wait_ms) do { START_FAIR(client, wait_ms); UNTIL_DONE(client); } while (0)
 #define PHASE(client) (LOCK(client)->phase)
+#define OOM "-OOM command not allowed when used memory > 'maxmemory'.\r\n"
 
 static const struct model_key *queue_on(struct cluster *cluster, unsigned k)
 {
@@ -212,6 +213,21 @@ TEST(s25_a_turn_is_not_told_by_a_minority)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
+/* Another node has seen more turns than the one that answers last. */
+TEST(s25_a_turn_is_larger_than_the_largest_that_a_node_tells)
+{
+    CLUSTER_OF(3, 2, (void)0);
+
+    kind_teach_scripts(cluster);
+    FAIR(0, 0);
+    RUN_MS(5);
+    DOES_BUT_ANSWERS(0, "EVALSHA", "$12\r\n0 20000 41 0\r\n");
+    LINK(1, 1)->delay_us = LINK(1, 2)->delay_us = 1000;
+    START_FAIR(1, WAIT);
+    RUN_MS(10);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(last_turn_on(cluster, k), 42);
+}
+
 /* It has no turn, so grants by a minority are in everybody's way. It gives them up between two rounds,
  * as a plain lock does. */
 TEST(a_doorway_that_no_quorum_answers_keeps_nothing)
@@ -289,22 +305,50 @@ TEST(a_doorway_whose_answers_did_not_come_begins_anew)
     EXPECT_KEYS("door", 0);
 }
 
-TEST(an_answer_that_comes_when_a_doorway_has_let_go_tells_no_turn)
+/* Its number is nobody's until it waits again. A call would end its time for the bytes. */
+TEST(a_lock_that_begins_anew_and_waits_for_random_bytes_is_not_called)
 {
-    CLUSTER_OF(5, 1, (void)0);
+    struct wire_reply call = { .type = RESP_ARRAY, .integer = 3 };
+    char text[60];
+    CLUSTER_OF(3, 2, config.wake_ups = true);
 
     kind_teach_scripts(cluster);
-    for (unsigned k = 2; k < 5; k++) DOWN(k);
-    RUN_MS(50);
+    for (unsigned k = 1; k < 3; k++) ANSWERS(k, "EVALSHA", OOM);
+    START_FAIR(1, WAIT);
+    RUN_MS(20);
+    cluster->clients[1].starved = true;
+    ENGINE(1)->entropy_size = 0;
+    for (unsigned ms = 0; ms < 1000 && PHASE(1) != REDLOCK_PHASE_NEEDS_ENTROPY; ms++) RUN_MS(1);
+    CHECK_INT(PHASE(1), REDLOCK_PHASE_NEEDS_ENTROPY);
+    CHECK(LOCK(1)->wait_number != 0);
+    snprintf(text, sizeof text, "messageredlock:0123456789abcdef%u", (unsigned)LOCK(1)->wait_number);
+    call.text = text;
+    call.text_size = strlen(text);
+    for (unsigned k = 0; k < 3; k++) ENGINE(1)->waking->hear(ENGINE(1), k, &call);
+    RUN_MS(5);
+    EXPECT_STATUS(1, REDLOCK_PENDING);
+    cluster->clients[1].starved = false;
+    STORY_NODES ANSWERS_AS_EVER(story_k);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+}
+
+TEST(an_answer_that_comes_when_a_doorway_has_let_go_tells_no_turn)
+{
+    CLUSTER_OF(5, 1, config.retry_ms = 1000);
+
+    kind_teach_scripts(cluster);
+    for (unsigned k = 2; k < 5; k++) ANSWERS(k, "EVALSHA", OOM);
     RIVAL(1, "door", 1000);
     DELAY_US(1, 30000);
     START_FAIR(0, WAIT);
     RUN_MS(20);
     CHECK_INT(PHASE(0), REDLOCK_PHASE_WAITING);
-    EXPECT_KEYS("door", 1);
+    EXPECT_KEY_ABSENT(0, "door");
+    RUN_MS(100);
+    CHECK_INT(CALLS(1, "ACQUIRE"), 1);
+    CHECK_INT(PHASE(0), REDLOCK_PHASE_WAITING);
     CHECK_INT(LOCK(0)->line.turn.number, 0);
-    RUN_MS(50);
-    CHECK_INT(LOCK(0)->line.turn.number, PHASE(0) == REDLOCK_PHASE_WAITING ? 0 : 1);
 }
 
 /* ---- The queue ---- */
@@ -435,6 +479,7 @@ TEST(a_call_by_a_quorum_is_heard_whatever_another_node_says)
     for (unsigned i = 0; i < 3000 && PHASE(1) != REDLOCK_PHASE_ACQUIRING; i++) RUN_MS(1);
     RUN_MS(22);
     CHECK_INT(PHASE(1), REDLOCK_PHASE_ACQUIRING);
+    cluster_cut_subscription(cluster, 1, 2);
     START_RELEASE(0);
     RUN_MS(150);
     EXPECT_STATUS(1, REDLOCK_OK);
@@ -482,9 +527,11 @@ TEST(a_fair_lock_needs_no_wake_ups)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
-/* Its entry, by which it is called, is part of its place. It therefore has one from the beginning, or none. */
+/* Its entry, by which it is called, is part of its place. It therefore has one from the beginning, or none. Without one it looks by
+ * itself, also when its engine has begun to listen for another lock. */
 TEST(a_lock_that_could_not_draw_a_name_is_in_the_queue_without_one)
 {
+    uint32_t rounds;
     CLUSTER_OF(3, 2, config.wake_ups = true);
 
     kind_teach_scripts(cluster);
@@ -497,6 +544,12 @@ TEST(a_lock_that_could_not_draw_a_name_is_in_the_queue_without_one)
     RUN_MS(3000);
     CHECK_INT(LOCK(1)->wait_number, 0);
     for (unsigned k = 0; k < 3; k++) CHECK_INT(queued_on(cluster, k), 1);
+    RIVAL_ON_ALL("gate", 60000);
+    START_ACQUIRE_LOCK(1, 1, "gate", TTL, WAIT);
+    RUN_MS(1000);
+    rounds = LOCK(1)->round.number;
+    RUN_MS(3000);
+    TAP_CHECK(LOCK(1)->round.number - rounds > 6, "%u rounds", LOCK(1)->round.number - rounds);
     RELEASE(0);
     UNTIL_DONE(1);
     EXPECT_STATUS(1, REDLOCK_OK);
@@ -520,21 +573,25 @@ TEST(a_fair_lock_stands_aside_for_nobody)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
+/* One that has two before it does not. */
 TEST(a_lock_that_was_not_called_looks_when_the_holders_time_ends)
 {
-    CLUSTER_OF(3, 3, config.wake_ups = true; config.retry_ms = 10);
+    uint32_t rounds;
+    CLUSTER_OF(3, 4, config.wake_ups = true; config.retry_ms = 10);
 
     FAIR(0, 0);
-    START_FAIR(1, WAIT);
-    RUN_MS(50);
-    START_FAIR(2, WAIT);
-    RUN_MS(50);
+    for (unsigned c = 1; c < 4; c++) {
+        START_FAIR(c, WAIT);
+        RUN_MS(50);
+    }
     FREEZE(0);
     RUN_MS(TTL - 200);
     EXPECT_STATUS(1, REDLOCK_PENDING);
+    rounds = LOCK(3)->round.number;
     RUN_MS(300);
     EXPECT_STATUS(1, REDLOCK_OK);
     EXPECT_STATUS(2, REDLOCK_PENDING);
+    CHECK_INT(LOCK(3)->round.number, rounds);
 }
 
 /* The second in line is woken where nobody hears the first, and waits for the end of that one's lease. */
@@ -587,15 +644,50 @@ TEST(a_place_is_kept_for_as_long_as_its_client_waits)
 /* It is woken, and polls of a lock that is called are rare. */
 TEST(a_lock_that_will_be_called_polls_three_times_in_a_lease)
 {
+    for (unsigned down = 0; down < 2; down++) {
+        TAP_CONTEXT("down: %u", down);
+        CLUSTER_OF(3, 2, config.wake_ups = true);
+        if (down) DOWN(2);
+        FAIR(0, 0);
+        START_FAIR(1, WAIT);
+        RUN_MS(500);
+        const unsigned before = (unsigned)CALLS(0, "ACQUIRE");
+        RUN_MS(2 * LEASE);
+        CHECK(CALLS(0, "ACQUIRE") - before >= 6);
+        CHECK(CALLS(0, "ACQUIRE") - before <= 9);
+    }
+}
+
+/* Its subscriptions stay open. */
+TEST(a_lock_that_has_waited_for_long_is_called)
+{
+    CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);
+
+    FAIR(0, 0);
+    START_FAIR(1, WAIT);
+    RUN_MS(TTL - 1000);
+    START_RELEASE(0);
+    RUN_MS(5);
+    EXPECT_STATUS(1, REDLOCK_OK);
+}
+
+TEST(locks_that_wait_for_one_queue_do_not_all_look_at_the_same_intervals)
+{
+    uint64_t started_at, last_us = 0;
+    unsigned changes = 0;
     CLUSTER_OF(3, 2, config.wake_ups = true);
 
     FAIR(0, 0);
     START_FAIR(1, WAIT);
     RUN_MS(500);
-    const unsigned before = (unsigned)CALLS(0, "ACQUIRE");
-    RUN_MS(2 * LEASE);
-    CHECK(CALLS(0, "ACQUIRE") - before >= 6);
-    CHECK(CALLS(0, "ACQUIRE") - before <= 9);
+    for (unsigned i = 0; i < 5; i++) {
+        const uint32_t rounds = LOCK(1)->round.number;
+        started_at = LOCK(1)->round.started_at;
+        for (unsigned ms = 0; ms < 2000 && LOCK(1)->round.number == rounds; ms++) RUN_MS(1);
+        changes += LOCK(1)->round.started_at - started_at != last_us;
+        last_us = LOCK(1)->round.started_at - started_at;
+    }
+    CHECK_INT(changes, 5);
 }
 
 /* A minority that is reached renews no place, or its waiter would hold up all others. */
@@ -618,6 +710,27 @@ TEST(a_waiter_that_reaches_a_minority_loses_its_place)
     START_RELEASE(2);
     UNTIL_DONE(1);
     EXPECT_STATUS(1, REDLOCK_OK);
+}
+
+/* It is asked for its place again before the lease is over. */
+TEST(s25_a_round_that_no_quorum_answers_costs_no_turn)
+{
+    CLUSTER_OF(3, 3, (void)0);
+
+    FAIR(0, 0);
+    START_FAIR(1, WAIT);
+    RUN_MS(50);
+    START_FAIR(2, WAIT);
+    RUN_MS(50);
+    for (unsigned k = 1; k < 3; k++) cluster_stall(cluster, 1, k);
+    for (unsigned ms = 0; ms < 3000 && redlock_attempt_status(LOCK(1)) != REDLOCK_NO_QUORUM; ms++) RUN_MS(1);
+    CHECK_INT(redlock_attempt_status(LOCK(1)), REDLOCK_NO_QUORUM);
+    HEAL_ALL;
+    RUN_MS(2000);
+    START_RELEASE(0);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    EXPECT_STATUS(2, REDLOCK_PENDING);
 }
 
 /* Three that come at once have one node each. The first in the queues gets the others' nodes. */
@@ -725,6 +838,27 @@ TEST(a_lock_that_moves_while_it_waits_is_called_there)
         START_RELEASE(0);
         RUN_MS(10);
         EXPECT_LOCK_STATUS(1, 1, REDLOCK_OK);
+    }
+}
+
+/* A round takes 1 ms. No other begins when the time is over, or would be before another has passed. */
+TEST(a_round_that_would_begin_when_the_time_to_wait_ends_is_not_begun)
+{
+    static const struct { uint32_t wait_ms; unsigned rounds; } cases[] = { { 1, 1 }, { 2, 2 }, { 3, 2 }, { 4, 3 } };
+
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        TAP_CONTEXT("%u ms", (unsigned)cases[i].wait_ms);
+        CLUSTER_OF(3, 2, (void)0);
+        kind_teach_scripts(cluster);
+        FAIR(0, 0);
+        RUN_MS(5);
+        DELAY_ALL_US(500);
+        const unsigned before = CALLS(0, "ACQUIRE");
+        START_FAIR(1, cases[i].wait_ms);
+        UNTIL_DONE(1);
+        EXPECT_STATUS(1, REDLOCK_TIMEOUT);
+        RUN_MS(5);
+        CHECK_INT(CALLS(0, "ACQUIRE") - before, cases[i].rounds);
     }
 }
 
@@ -854,6 +988,45 @@ TEST(s5_a_fair_lock_whose_script_was_forgotten_releases_what_it_has_there)
     EXPECT_KEY_ABSENT(1, "door");
 }
 
+TEST(s14_a_waiter_lets_as_much_time_pass_as_its_round_took)
+{
+    CLUSTER_OF(3, 2, config.node_timeout_ms = 2000; config.retry_ms = 10);
+
+    RUN_MS(1000);
+    FAIR(0, 0);
+    for (unsigned k = 0; k < 3; k++) LINK(1, k)->delay_us = 200000;
+    START_FAIR(1, WAIT);
+    RUN_MS(3000);
+    for (unsigned i = 0; i < 3; i++) {
+        const struct redlock_round last = LOCK(1)->round;
+        for (unsigned ms = 0; ms < 2000 && LOCK(1)->round.number == last.number; ms++) RUN_MS(1);
+        CHECK(LOCK(1)->round.started_at - last.started_at >= 800000);
+    }
+}
+
+/* Two of four answers are not a quorum, and no third will come. So nobody calls it, and its place ends soon. */
+TEST(a_waiter_looks_again_soon_where_a_quorum_of_answers_has_become_impossible)
+{
+    CLUSTER_OF(4, 2, config.wake_ups = true; config.node_timeout_ms = 4000; config.retry_ms = 10);
+
+    kind_teach_scripts(cluster);
+    FAIR(0, 0);
+    RUN_MS(50);
+    START_FAIR(1, WAIT);
+    RUN_MS(50);
+    DOWN(3);
+    LINK(1, 0)->delay_us = 40000;
+    LINK(1, 1)->delay_us = 30000;
+    ANSWERS_ONCE(0, "EVALSHA", OOM);
+    for (unsigned ms = 0; ms < 3000 && PHASE(1) != REDLOCK_PHASE_ACQUIRING; ms++) RUN_MS(1);
+    CHECK_INT(PHASE(1), REDLOCK_PHASE_ACQUIRING);
+    RUN_MS(50);
+    CHECK_INT(PHASE(1), REDLOCK_PHASE_WAITING);
+    const uint32_t rounds = LOCK(1)->round.number;
+    RUN_MS(150);
+    CHECK(LOCK(1)->round.number > rounds);
+}
+
 /* It does not matter either that the round is lost when NOSCRIPT comes. */
 TEST(a_node_that_has_forgotten_the_script_is_sent_its_text_when_the_round_is_lost_already)
 {
@@ -941,6 +1114,21 @@ TEST(a_fair_lock_may_have_more_polls_under_way_than_are_counted)
     CHECK_INT(queued_on(cluster, 1), 0);
 }
 
+/* The refusal is in no words that could be read, for which a lock that tries would ask the node. */
+TEST(a_node_that_grants_or_answers_when_the_lock_is_held_is_asked_nothing)
+{
+    CLUSTER(3);
+
+    kind_teach_scripts(cluster);
+    DELAY_US(1, 2000);
+    DELAY_US(2, 5000);
+    ANSWERS_ONCE(2, "EVALSHA", "$7\r\n0 20000\r\n");
+    FAIR(0, 0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(50);
+    STORY_NODES CHECK_INT(CALLS(story_k, "PTTL"), 0);
+}
+
 TEST(the_debt_of_a_place_in_a_queue_is_owed_for_its_lease)
 {
     struct redlock_request request = fair_request(300);
@@ -1022,6 +1210,32 @@ TEST(a_ticket_that_is_too_small_costs_a_round_and_not_the_place)
     CHECK(redlock_ticket(LOCK(1)) > redlock_ticket(LOCK(0)));
 }
 
+static void raise_counter(struct cluster *cluster, unsigned long long counter)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%llu", counter);
+    for (unsigned k = 0; k < cluster->node_count; k++)
+        (void)model_put(NODE(k), "door#ticket", text, 0, cluster_node_now(cluster, k));
+}
+
+/* At the doorway, and again in the queue, since somebody else was quicker. */
+TEST(a_ticket_that_was_too_small_at_the_doorway_may_be_corrected_in_the_queue)
+{
+    CLUSTER_OF(3, 1, config.wake_ups = true; config.retry_ms = 60000);
+    const struct redlock_request request = ticket_request(WAIT);
+
+    kind_teach_scripts(cluster);
+    DELAY_ALL_US(1000);
+    raise_counter(cluster, cluster_client_wall(cluster, 0) + 5000000);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    RUN_US(2100);
+    CHECK(!LOCK(0)->line.turn.is_at_doorway);
+    raise_counter(cluster, cluster_client_wall(cluster, 0) + 9000000);
+    RUN_MS(10);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
 /* No node can grant it anything. It takes no place, or it would be the first for a lease at each hand-over. */
 TEST(a_client_whose_wall_clock_is_ahead_holds_up_nobody)
 {
@@ -1040,15 +1254,6 @@ TEST(a_client_whose_wall_clock_is_ahead_holds_up_nobody)
     RUN_MS(20);
     EXPECT_STATUS(2, REDLOCK_OK);
     EXPECT_STATUS(1, REDLOCK_PENDING);
-}
-
-static void raise_counter(struct cluster *cluster, unsigned long long counter)
-{
-    char text[24];
-
-    snprintf(text, sizeof text, "%llu", counter);
-    for (unsigned k = 0; k < cluster->node_count; k++)
-        (void)model_put(NODE(k), "door#ticket", text, 0, cluster_node_now(cluster, k));
 }
 
 /* While it waited others have raised the counters. It learns that when it is the first and the resource is free. */
