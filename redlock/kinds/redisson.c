@@ -23,11 +23,9 @@ enum { CHANNEL_MAX = sizeof channel_prefix - 1 + 2 + REDLOCK_RESOURCE_MAX };
 
 static bool has_brace(const struct redlock_name *name)
 {
-    const char *bytes = (const char *)name->bytes;
-    size_t i = 0;
-
-    while (i < name->size && bytes[i] != '{') i++;
-    return i < name->size;
+    for (size_t i = 0; i < name->size; i++)
+        if (((const char *)name->bytes)[i] == '{') return true;
+    return false;
 }
 
 /* Writes Redisson's name for it, and returns its size. */
@@ -155,7 +153,7 @@ static bool put_listening(struct redlock *r, const struct redlock_lock *lock, un
     if (session->send_start == session->send_end) session->send_start = session->send_end = 0;
     node_begin_writing(session, &r->config, &w);
     fits = redisson_put_subscription(&w, begins, &lock->name);
-    if (fits) node_written(session, &w);
+    node_written(session, &w);
     REDLOCK_ASSERT(session->send_end <= r->config.send_size);
     return fits;
 }
