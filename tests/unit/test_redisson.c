@@ -2,6 +2,7 @@
  * tests/live/test_redisson.c. */
 #include "../world/story.h"
 
+#include "../../redlock/node.h"
 #include "../../redlock/stake.h"
 #include "../../redlock/kinds/redisson.h"
 #include "../../redlock/wire.h"
@@ -470,6 +471,15 @@ static unsigned listeners(struct cluster *cluster, const char *channel)
     return count;
 }
 
+/* Each subscription hears these bytes at once. */
+static void tell_subscriptions(struct cluster *cluster, const char *bytes)
+{
+    for (size_t c = 0; c < cluster->connection_count; c++)
+        if (cluster->connections[c]->session.subscriber_of)
+            model_bytes_add(&cluster->connections[c]->session.out, bytes, strlen(bytes));
+    cluster_publish(cluster, 0, "nobody", "");
+}
+
 /* Java lets go of it. */
 static void java_leaves(struct cluster *cluster)
 {
@@ -490,6 +500,7 @@ TEST(with_Java_a_lock_that_waits_is_woken_by_the_channel_and_then_listens_no_lon
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(2);
     CHECK_INT(listeners(cluster, CHANNEL), 0);
+    CHECK_INT(CALLS(0, "UNSUBSCRIBE"), 1);
     RELEASE(0);
     CHECK(IDLE(0));
     CHECK_INT(CALLS(0, "UNSUBSCRIBE"), 1);
@@ -578,6 +589,32 @@ TEST(with_Java_a_client_stands_aside_for_those_that_its_release_told)
     EXPECT_HELD(0);
 }
 
+/* S14 is about attempts, and it has made none. */
+TEST(with_Java_a_client_that_stands_aside_tries_as_soon_as_it_is_told)
+{
+    CLUSTER_OF_WAITERS(2);
+
+    DELAY_ALL_US(20);
+    java_holds(cluster, 600000);
+    START_JAVA(0, 600000);
+    RUN_MS(20);
+    java_leaves(cluster);
+    RUN_MS(5);
+    EXPECT_HELD(0);
+    START_JAVA(1, 600000);
+    RUN_MS(20);
+    FREEZE(1);
+    START_RELEASE(0);
+    UNTIL_DONE(0);
+    const unsigned before = CALLS(0, "ACQUIRE");
+    START_JAVA(0, 600000);
+    RUN_US(100);
+    CHECK_INT(listeners(cluster, CHANNEL), 2);
+    cluster_publish(cluster, 0, CHANNEL, "0");
+    RUN_US(60);
+    CHECK_INT(CALLS(0, "ACQUIRE"), before + 1);
+}
+
 /* One lock of an engine tries at once, and the others too if that one does not. */
 TEST(with_Java_of_the_locks_of_one_client_that_wait_one_tries_at_once_and_the_others_later)
 {
@@ -605,27 +642,55 @@ TEST(with_Java_of_the_locks_of_one_client_that_wait_one_tries_at_once_and_the_ot
 TEST(with_Java_only_those_that_listen_for_the_name_are_told)
 {
     CLUSTER_OF_WAITERS(1);
-    struct redlock_request request = java_request(600000), other = story_request("doors", TTL, 600000);
+    struct redlock_request plain = story_request("door", TTL, 600000), other = story_request("doors", TTL, 600000);
+    struct redlock_request deaf = java_request(600000), request = deaf;
+    uint32_t rounds[4];
 
     other.kind = &redlock_redisson;
+    deaf.wall_us = UINT64_MAX;
     java_holds(cluster, 600000);
     RIVAL(0, "doors", 600000);
-    cluster_need_locks(cluster, 0, 5);
-    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
-    request.wall_us = UINT64_MAX;
-    CHECK_INT(cluster_acquire(cluster, 0, 1, &request), REDLOCK_OK);
-    request.kind = NULL;
-    request.wall_us = 0;
-    CHECK_INT(cluster_acquire(cluster, 0, 2, &request), REDLOCK_OK);
-    CHECK_INT(cluster_acquire(cluster, 0, 3, &other), REDLOCK_OK);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &plain), REDLOCK_OK);
+    CHECK_INT(cluster_acquire(cluster, 0, 1, &other), REDLOCK_OK);
+    CHECK_INT(cluster_acquire(cluster, 0, 2, &deaf), REDLOCK_OK);
+    CHECK_INT(cluster_acquire(cluster, 0, 3, &request), REDLOCK_OK);
     RUN_MS(10);
-    const unsigned before = CALLS(0, "ACQUIRE") + CALLS(0, "SET");
+    for (unsigned i = 0; i < 4; i++) rounds[i] = cluster_lock(cluster, 0, i)->round.number;
     cluster_publish(cluster, 0, CHANNEL, "0");
     RUN_MS(5);
-    CHECK_INT(CALLS(0, "ACQUIRE") + CALLS(0, "SET"), before + 1);
-    for (unsigned i = 0; i < 4; i++) cluster_cancel(cluster, 0, i);
+    for (unsigned i = 0; i < 4; i++) CHECK_INT(cluster_lock(cluster, 0, i)->round.number - rounds[i], i == 3);
+    const unsigned before = CALLS(0, "UNSUBSCRIBE");
+    for (unsigned i = 4; i > 0; i--) cluster_cancel(cluster, 0, i - 1);
     RUN_MS(5);
+    CHECK_INT(CALLS(0, "UNSUBSCRIBE"), before + 2);
     CHECK_INT(listeners(cluster, CHANNEL) + listeners(cluster, "redisson_lock__channel:{doors}"), 0);
+}
+
+#define MESSAGE "*3\r\n$7\r\nmessage\r\n$29\r\n" CHANNEL "\r\n$1\r\n0\r\n"
+
+/* More of them are no news until the locks have tried, and do not move the time that was drawn for the second. */
+TEST(with_Java_several_messages_at_once_are_one)
+{
+    static const char *const messages[] = { MESSAGE, MESSAGE MESSAGE MESSAGE MESSAGE MESSAGE MESSAGE };
+    static struct redlock_event ring[100], event;
+    struct redlock_event_ring events;
+    const struct redlock_request request = java_request(600000);
+    uint64_t planned[2];
+
+    for (unsigned i = 0; i < 2; i++) {
+        CLUSTER_OF_WAITERS(1);
+        unsigned woken = 0;
+        java_holds(cluster, 600000);
+        for (unsigned l = 0; l < 2; l++) CHECK_INT(cluster_acquire(cluster, 0, l, &request), REDLOCK_OK);
+        RUN_MS(10);
+        redlock_use_events(ENGINE(0), &events, ring, 100);
+        tell_subscriptions(cluster, messages[i]);
+        RUN_MS(1);
+        planned[i] = cluster_lock(cluster, 0, 1)->retry_at - CLIENT_NOW(0);
+        while (redlock_next_event(&events, &event)) woken += event.kind == REDLOCK_EVENT_WOKEN && event.lock == LOCK(0);
+        CHECK_INT(woken, 1);
+    }
+    CHECK_INT(planned[0], planned[1]);
 }
 
 /* The node may still have its token, so the release must go first. A lock that waits beside it is
@@ -653,19 +718,53 @@ TEST(with_Java_a_lock_that_owes_a_release_does_not_ask_how_long_the_key_has_left
     CHECK_INT(CALLS(0, "SUBSCRIBE"), subscribes + 1);
 }
 
-TEST(with_Java_a_lock_that_ends_without_a_subscription_tells_nobody_so)
+/* When the second lock has asked, a third begins to listen and gives up, so that one of the others asks in its place. */
+TEST(with_Java_a_lock_that_owes_a_release_does_not_ask_for_another_if_it_has_listened_before)
 {
     CLUSTER_OF_WAITERS(1);
+    const struct redlock_request request = java_request(600000);
 
     java_holds(cluster, 600000);
-    START_JAVA(0, 600000);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     RUN_MS(10);
-    cluster_cut_subscription(cluster, 0, 0);
+    NODE(0)->noperm = "TYPE";
+    ANSWERS_ONCE(0, "EVALSHA", "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+    cluster_publish(cluster, 0, CHANNEL, "0");
     RUN_MS(10);
-    cluster_cancel(cluster, 0, 0);
+    CHECK_INT(redlock_owed(LOCK(0)), 1);
+    CHECK_INT(cluster_acquire(cluster, 0, 1, &request), REDLOCK_OK);
     RUN_MS(10);
-    CHECK(IDLE(0));
-    EXPECT_STATUS(0, REDLOCK_CANCELLED);
+    java_holds(cluster, 5000);
+    CHECK_INT(cluster_acquire(cluster, 0, 2, &request), REDLOCK_OK);
+    RUN_US(250);
+    cluster_cancel(cluster, 0, 2);
+    RUN_MS(5);
+    CHECK(redlock_free_in_ms(cluster_lock(cluster, 0, 1)) <= 5000);
+}
+
+/* Before the handshake an UNSUBSCRIBE would be taken for a part of it. */
+TEST(with_Java_a_lock_that_ends_without_a_subscription_tells_nobody_so)
+{
+    for (unsigned state = NODE_DISCONNECTED; state < NODE_READY; state++) {
+        TAP_CONTEXT("state %u", state);
+        CLUSTER_OF_WAITERS(1);
+        java_holds(cluster, 600000);
+        START_JAVA(0, 600000);
+        RUN_MS(10);
+        cluster_cut_subscription(cluster, 0, 0);
+        if (state != NODE_DISCONNECTED) HEAL_ALL;
+        for (unsigned us = 0; us < 1000000 && ENGINE(0)->nodes[1].state != state; us += 10) RUN_US(10);
+        CHECK_INT(ENGINE(0)->nodes[1].state, state);
+        cluster_cancel(cluster, 0, 0);
+        EXPECT_STATUS(0, REDLOCK_CANCELLED);
+        CHECK(IDLE(0));
+        RUN_MS(10);
+        HEAL_ALL;
+        START_JAVA(0, 600000);
+        RUN_MS(1000);
+        CHECK_INT(listeners(cluster, CHANNEL), 1);
+        CHECK_INT(CALLS(0, "UNSUBSCRIBE"), 0);
+    }
 }
 
 TEST(with_Java_a_lock_that_gives_up_listens_no_longer_and_owes_nothing)
@@ -833,6 +932,51 @@ TEST(with_Java_locks_that_wait_for_one_name_ask_once_each_time_that_they_begin_t
     CHECK_INT(CALLS(0, "PTTL"), LOCKS);
 }
 
+/* The second begins to listen before the first one's subscription is confirmed. */
+TEST(with_Java_each_lock_that_begins_to_listen_asks_how_long_the_key_has_left)
+{
+    CLUSTER_OF_WAITERS(1);
+    const struct redlock_request request = java_request(600000);
+
+    java_holds(cluster, 600000);
+    START_JAVA(0, 600000);          /* The subscription opens. */
+    RUN_MS(20);
+    cluster_cancel(cluster, 0, 0);
+    RUN_MS(20);
+    DELAY_ALL_US(500);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    RUN_US(50);
+    CHECK_INT(cluster_acquire(cluster, 0, 1, &request), REDLOCK_OK);
+    RUN_US(1000);
+    java_holds(cluster, 5000);
+    RUN_MS(5);
+    for (unsigned i = 0; i < 2; i++) CHECK(redlock_free_in_ms(cluster_lock(cluster, 0, i)) <= 5000);
+}
+
+/* It gave up before it was confirmed. */
+TEST(with_Java_no_lock_asks_when_a_subscription_to_another_name_is_confirmed)
+{
+    CLUSTER_OF_WAITERS(1);
+    const struct redlock_request request = java_request(600000);
+    struct redlock_request other = story_request("doors", TTL, 600000);
+
+    other.kind = &redlock_redisson;
+    java_holds(cluster, 600000);
+    RIVAL(0, "doors", 600000);
+    CHECK_INT(cluster_acquire(cluster, 0, 2, &other), REDLOCK_OK);
+    RUN_MS(20);
+    DELAY_ALL_US(500);
+    const unsigned before = CALLS(0, "PTTL");
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &other), REDLOCK_OK);
+    RUN_US(100);
+    CHECK_INT(cluster_acquire(cluster, 0, 1, &request), REDLOCK_OK);
+    RUN_US(1050);
+    cluster_cancel(cluster, 0, 2);
+    cluster_cancel(cluster, 0, 0);
+    RUN_MS(10);
+    CHECK_INT(CALLS(0, "PTTL"), before + 1);
+}
+
 /* Anybody may publish there, as often as he likes. */
 TEST(s14_with_Java_a_flood_of_messages_makes_attempts_that_keep_their_distance)
 {
@@ -860,7 +1004,7 @@ TEST(s16_with_Java_a_subscription_that_hears_something_else_is_given_up)
 {
     static const char *const others[] = {
         "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\n0\r\n", "+OK\r\n", "*2\r\n$7\r\nmessage\r\n$29\r\n" CHANNEL "\r\n",
-        "*3\r\n$4\r\npong\r\n$29\r\n" CHANNEL "\r\n$1\r\n0\r\n"
+        "*3\r\n$4\r\npong\r\n$29\r\n" CHANNEL "\r\n$1\r\n0\r\n", "*2\r\n$9\r\nsubscribe\r\n$29\r\n" CHANNEL "\r\n"
     };
 
     for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++) {
@@ -870,12 +1014,12 @@ TEST(s16_with_Java_a_subscription_that_hears_something_else_is_given_up)
         RUN_MS(100);
         TAP_CONTEXT("%u", i);
         CHECK_INT(listeners(cluster, CHANNEL), 1);
-        for (size_t c = 0; c < cluster->connection_count; c++)
-            if (cluster->connections[c]->session.subscriber_of)
-                model_bytes_add(&cluster->connections[c]->session.out, others[i], strlen(others[i]));
-        cluster_publish(cluster, 0, "nobody", "");
+        const unsigned before = CALLS(0, "ACQUIRE") + CALLS(0, "PTTL");
+        tell_subscriptions(cluster, others[i]);
         RUN_US(150);
         CHECK_INT(redlock_wants(ENGINE(0), 1) & REDLOCK_WANT_SEND, 0);
+        RUN_US(200);
+        CHECK_INT(CALLS(0, "ACQUIRE") + CALLS(0, "PTTL"), before);
         RUN_MS(5000);
         CHECK(LINK(0, 0)->connect_count >= 3);
         EXPECT_STATUS(0, REDLOCK_PENDING);

@@ -716,7 +716,11 @@ TEST(what_is_heard_of_redissons_channel_is_about_the_names_that_it_may_have)
         { HEARD("messageredisson_lock__channel:{a}0", 4, false), REDISSON_HEARD_NOTHING, false, false },
         { HEARD("messageredlock:0123456789abcdef7", 3, false), REDISSON_HEARD_NOTHING, false, false },
         { HEARD("", 3, false), REDISSON_HEARD_NOTHING, false, false },
-        { TEXT(RESP_ERROR, "messageredisson_lock__channel:{a}0"), REDISSON_HEARD_NOTHING, false, false },
+        { HEARD("redisson_lock__channel:{a}0", 3, false), REDISSON_HEARD_NOTHING, false, false },
+        { { .type = RESP_ERROR, .integer = 3, .text = "messageredisson_lock__channel:{a}0", .text_size = 34 },
+          REDISSON_HEARD_NOTHING, false, false },
+        { { .type = RESP_ARRAY, .integer = 3, .text = "messageredisson_lock__channel:{a}0", .text_size = 29 },
+          REDISSON_HEARD_NOTHING, false, false },
     };
     const struct redlock_name a = { .bytes = "a", .size = 1 }, ab = { .bytes = "ab", .size = 2 };
 
