@@ -1149,6 +1149,28 @@ TEST(the_debt_of_a_place_in_a_queue_is_owed_for_its_lease)
     CHECK_INT(queued_on(cluster, 2), 0);
 }
 
+/* A poll with it may be executed as late as its connection is given up. */
+TEST(a_debt_is_owed_for_the_longest_ttl_also_if_the_lock_is_acquired_again_with_a_shorter_one)
+{
+    struct redlock_request request = fair_request(0);
+    CLUSTER(3);
+
+    kind_teach_scripts(cluster);
+    cluster_stall(cluster, 0, 2);
+    FAIR(0, 0);
+    RELEASE(0);
+    request.ttl_ms = 500;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RELEASE(0);
+    RUN_MS(TTL + 1000);
+    CHECK(!IDLE(0));
+    HEAL_ALL;
+    RUN_MS(3000);
+    CHECK(IDLE(0));
+}
+
 TEST(a_node_that_restarts_empty_takes_a_place_again_when_it_votes)
 {
     CLUSTER_OF(3, 2, config.guard_ms = 25000);
