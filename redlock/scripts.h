@@ -55,7 +55,6 @@
     "return{ok='OK'}end " \
     "elseif A then " \
     "c('del',k,g)" \
-    "v=nil " \
     "t(q)end " \
     "x=c('zrank',q,b)or-1 end " \
     "if v and not A then " \
@@ -63,7 +62,7 @@
     "elseif h and h~=b then " \
     "j=math.max((c('zscore',e,h)or w)-w,0)end " \
     "return z..' '..j..' '..(c('zrevrange',q,0,0,'withscores')[2]or 0)..' '..x"
-#define WIRE_FAIR_ACQUIRE_SHA1 "bccb222550617cf64f3ed85b86bf551d23de2add"
+#define WIRE_FAIR_ACQUIRE_SHA1 "a946923fce9c9e54cef34ff6b7f69cd91194d6e2"
 
 /* redlock/kinds/fair_extend.lua */
 #define WIRE_FAIR_EXTEND_SCRIPT \

@@ -66,7 +66,6 @@ if not is_mine or round + 0 >= tonumber(call('get', grant) or 9007199254740991) 
         end
     elseif is_mine then
         call('del', key, grant)
-        value = nil
         tell(queue)
     end
     rank = call('zrank', queue, member) or -1
