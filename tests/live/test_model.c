@@ -1468,6 +1468,96 @@ TEST(without_trouble_the_model_answers_like_a_server)
     end_pair();
 }
 
+/* ---- What the dice bring too rarely ---- */
+
+#define TOKEN "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+static void begin_by_hand(void)
+{
+    static struct kind none[] = { { NULL, 0, 0 } };
+    trouble = NULL;
+    wanted = none;
+    round_over = false;
+    blur_ms = BLUR_MS;
+    begin_pair("");
+    open_lines();
+}
+
+static void end_by_hand(void)
+{
+    check_keys();
+    close_lines();
+    end_pair();
+}
+
+static void put_by_hand(const char *name, const char *value, uint32_t ttl_ms)
+{
+    administer_key("SET", slice_of(name), slice_of(value), ttl_ms);
+    (void)model_put(&node, name, value, ttl_ms, server_us());
+}
+
+static void poll_by_hand(const char *place)
+{
+    const char *const words[] = { "EVAL", WIRE_FAIR_ACQUIRE_SCRIPT, "1", "f", TOKEN, "10000", "0", "100000", "1", place };
+    struct request request;
+    words_request(&request, "EVAL poll", words, sizeof words / sizeof words[0]);
+    exchange(&lines[0], &request);
+}
+
+/* Whichever of the slots the node looks at last. */
+TEST(a_permit_that_is_refused_tells_the_largest_ticket_of_all_slots_like_a_server)
+{
+    static const char *const tickets[][3] = { { "7", "5", "6" }, { "5", "7", "6" }, { "5", "6", "7" } };
+    const char *const words[] = { "EVAL", WIRE_PERMIT_ACQUIRE_SCRIPT, "1", "a", TOKEN, "10000", "4", "100000", "1", "3", "0", "" };
+    struct request request;
+    begin_by_hand();
+    for (unsigned i = 0; i < 3; i++) {
+        put_by_hand("a:1#ticket", tickets[i][0], LONG_MS);
+        put_by_hand("a:2#ticket", tickets[i][1], LONG_MS);
+        put_by_hand("a:3#ticket", tickets[i][2], LONG_MS);
+        words_request(&request, "EVAL permit acquire", words, sizeof words / sizeof words[0]);
+        exchange(&lines[0], &request);
+    }
+    end_by_hand();
+}
+
+/* S7: one that somebody else has prolonged, or made to stay for ever. */
+TEST(s7_a_poll_shortens_no_key_like_a_server)
+{
+    static const uint32_t ttls_ms[] = { 0, LONG_MS, 5000 };
+    for (unsigned i = 0; i < 3; i++) {
+        begin_by_hand();
+        put_by_hand("f", TOKEN, ttls_ms[i]);
+        put_by_hand("f#grant", "1", LONG_MS);
+        poll_by_hand("0 2 0 ");
+        end_by_hand();
+    }
+}
+
+/* A poll takes out as many as it has tries. */
+TEST(a_poll_sees_to_so_many_leases_from_before_a_step_like_a_server)
+{
+    char place[16], score[24];
+    const char *const words[] = { "EVAL", "for _, m in ipairs(redis.call('zrange', 'f#lease', 0, -1)) do "
+                                  "redis.call('zadd', 'f#lease', ARGV[1], m) end return 1", "0", score };
+    struct request request;
+    begin_by_hand();
+    for (unsigned i = 0; i < 70; i++) {
+        snprintf(place, sizeof place, "1 2 1 %u", 10 + i);
+        poll_by_hand(place);
+    }
+    struct model_key *lease = key_find(&node, 0, slice_of("f#lease"), server_us());
+    CHECK_INT(lease->entry_count, 70);
+    const uint64_t until_ms = ms_of(server_us()) + LONG_MS;
+    for (size_t i = 0; i < lease->entry_count; i++) lease->entries[i].score = until_ms;
+    snprintf(score, sizeof score, "%llu", (unsigned long long)until_ms);
+    words_request(&request, "EVAL", words, sizeof words / sizeof words[0]);
+    administer(&request);
+    poll_by_hand("0 3 0 ");
+    CHECK_INT(key_find(&node, 0, slice_of("f#queue"), server_us())->entry_count, 6);
+    end_by_hand();
+}
+
 /* ---- Passwords and permissions ---- */
 
 static void ask_for_password(void)

@@ -594,6 +594,26 @@ TEST(a_lock_that_was_not_called_looks_when_the_holders_time_ends)
     CHECK_INT(LOCK(3)->round.number, rounds);
 }
 
+/* The last answer comes when the round is lost already. */
+TEST(a_lock_that_learns_late_how_many_are_before_it_does_not_look_when_the_holders_time_ends)
+{
+    static const char far[] = "$9\r\n0 600 9 9\r\n";
+    uint32_t rounds;
+    CLUSTER_OF(3, 1, config.wake_ups = true; config.retry_ms = 10);
+
+    kind_teach_scripts(cluster);
+    RIVAL_ON_ALL("door", 600);
+    story_plan(NODE(2), "EVALSHA", far, sizeof far - 1, UINT32_MAX, true);
+    LINK(0, 2)->delay_us = 20000;
+    START_FAIR(0, WAIT);
+    RUN_MS(100);
+    CHECK_INT(PHASE(0), REDLOCK_PHASE_WAITING);
+    CHECK_INT(LOCK(0)->line.turn.rank, 9);
+    rounds = LOCK(0)->round.number;
+    RUN_MS(600);
+    CHECK_INT(LOCK(0)->round.number, rounds);
+}
+
 /* The second in line is woken where nobody hears the first, and waits for the end of that one's lease. */
 TEST(a_waiter_that_has_died_at_the_head_costs_its_lease_at_most)
 {
