@@ -39,7 +39,8 @@ static void try_head(char type, size_t number)
     resp_parser_init(&p, &limits);
     const enum resp_status status = resp_parse(&p, text, w.used, false, &consumed, &item);
     const bool is_array = status == RESP_OK && item.type == RESP_ARRAY && (uint64_t)item.integer == number;
-    const bool is_string = status == RESP_MORE && p.in_string && p.string_type == RESP_BULK && p.total == number && p.left == number;
+    const bool is_string = status == RESP_MORE && p.in_string && p.string_type == RESP_BULK && p.total == number &&
+                           p.left == number;
     if (consumed != w.used || !(type == '*' ? is_array : is_string)) fail(type == '*' ? "arguments" : "bytes", number);
 }
 

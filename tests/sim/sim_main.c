@@ -448,7 +448,8 @@ static void run_mode(const struct wishes *wishes)
 {
     const time_t begun = time(NULL);
     struct sim_totals sum = { 0 };
-    if (strcmp(wishes->mode, "--soak") != 0) printf("seeds from %llu on, %u at a time\n", (unsigned long long)wishes->batch.first, jobs);
+    if (strcmp(wishes->mode, "--soak") != 0)
+        printf("seeds from %llu on, %u at a time\n", (unsigned long long)wishes->batch.first, jobs);
     if (strcmp(wishes->mode, "--classes") == 0)
         run_classes(wishes->has_worlds ? wishes->batch.count : CLASS_WORLDS, &sum);
     else if (strcmp(wishes->mode, "--ci") == 0)
