@@ -199,14 +199,14 @@ static const uint8_t *reader_token(const struct redlock *r, const struct redlock
     return token;
 }
 
-/* It is a reader as before, with its old token and its old ticket. */
+/* It is a reader as before, with its old token and its old ticket, if it has one. */
 static void step_back(struct redlock *r, struct redlock_lock *lock, enum shared_role role)
 {
     uint8_t token[REDLOCK_TOKEN_SIZE];
 
     copy_bytes(token, reader_token(r, lock), sizeof token);
     shared_change_token(r, lock, token);
-    if (has_ticket(lock)) lock->ticket = lock->ticket_seen;
+    lock->ticket = lock->ticket_seen;
     shared_become(lock, role);
 }
 
@@ -215,9 +215,10 @@ static bool undo_upgrade(struct redlock *r, struct redlock_lock *lock, enum redl
 {
     bool is_held = lock_is_held(lock, r->now_us);
 
-    event_note(r, lock, REDLOCK_EVENT_VERDICT, status);
+    REDLOCK_ASSERT(is_held == (status != REDLOCK_LOST));
+    if (is_held) event_note(r, lock, REDLOCK_EVENT_VERDICT, status);
     lock->attempt_status = (uint8_t)status;
-    step_back(r, lock, is_held ? SHARED_UNDOING : SHARED_DOWNGRADED);
+    step_back(r, lock, SHARED_UNDOING);
     return is_held;
 }
 
@@ -251,13 +252,13 @@ static void shared_cancelled(struct redlock *r, struct redlock_lock *lock)
 
 /* ---- Possible combinations ---- */
 
-/* A reader's key is removed by another script than a writer's, and debts with two tokens are paid before there is a third. A lock
- * that has run out on all nodes owes nothing. */
+/* A reader's key is removed by another script than a writer's, and debts with two tokens are paid before there is a third. What
+ * has run out on all nodes is owed to none. */
 static bool owes_in_another_role(const struct redlock *r, const struct redlock_lock *lock, const struct redlock_request *request)
 {
     const struct redlock_name name = { .bytes = request->resource, .size = request->resource_size,
                                        .shared = request->kind == &redlock_shared };
-    bool has_run_out = lock->owed == 0 && lock->outstanding == 0 && r->now_us >= lock->owed_until;
+    bool has_run_out = lock->outstanding == 0 && r->now_us >= lock->owed_until;
 
     if (has_two_tokens(lock)) return true;
     return !has_run_out && !names_have_same_roles(lock, request->set ? request->set : &name, request->set ? request->set_count : 1);

@@ -535,6 +535,97 @@ TEST(a_lock_that_is_moved_is_told_by_both_addresses_and_then_by_the_new_one)
     redlock_move(ENGINE(0), LOCK(0), &elsewhere, "door");
 }
 
+/* ---- What is told once ---- */
+
+/* The events of these kinds since the last look, each by its letter: of a phase the first of its name, of a verdict V, of an end E, of
+ * a debt O. */
+static const char *letters(uint32_t kinds)
+{
+    static const char phases[] = {
+        [REDLOCK_PHASE_IDLE] = 'i', [REDLOCK_PHASE_WAITING] = 'w', [REDLOCK_PHASE_NEEDS_ENTROPY] = 'n', [REDLOCK_PHASE_ACQUIRING] = 'a',
+        [REDLOCK_PHASE_ENDING] = 'e', [REDLOCK_PHASE_HELD] = 'h', [REDLOCK_PHASE_EXTENDING] = 'x', [REDLOCK_PHASE_RELEASING] = 'r'
+    };
+    static char text[64];
+    size_t size = 0;
+
+    look();
+    for (unsigned i = 0; i < seen_count && size + 1 < sizeof text; i++) {
+        if (!(kinds & REDLOCK_EVENT_BIT(seen[i].kind))) continue;
+        text[size++] = seen[i].kind == REDLOCK_EVENT_PHASE ? phases[seen[i].phase]
+                       : seen[i].kind == REDLOCK_EVENT_VERDICT ? 'V' : seen[i].kind == REDLOCK_EVENT_ENDED ? 'E' : 'O';
+    }
+    text[size] = '\0';
+    return text;
+}
+
+#define STEPS (REDLOCK_EVENT_BIT(REDLOCK_EVENT_PHASE) | REDLOCK_EVENT_BIT(REDLOCK_EVENT_VERDICT) | \
+               REDLOCK_EVENT_BIT(REDLOCK_EVENT_ENDED))
+
+TEST(each_lost_attempt_is_told_with_its_verdict)
+{
+    for (unsigned is_fair = 0; is_fair < 2; is_fair++) {
+        CLUSTER_OF(N, 2, (void)0);
+        struct redlock_request request = story_request("door", 10000, is_fair ? 20000 : 0);
+        TAP_CONTEXT("%s", is_fair ? "fair" : "plain");
+        request.kind = is_fair ? &redlock_fair : NULL;
+        CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
+        UNTIL_DONE(1);
+        RUN_MS(5);
+        WATCH;
+        CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+        RUN_MS(3);
+        CHECK_STR(letters(STEPS), is_fair ? "aVwaVw" : "aVeiE");
+    }
+}
+
+TEST(a_lock_that_ran_out_is_told_to_be_idle_before_it_is_acquired_again)
+{
+    CLUSTER(N);
+    ACQUIRE(0, "door", 1000);
+    RUN_MS(2000);
+    WATCH;
+    ACQUIRE(0, "door", 1000);
+    CHECK_STR(letters(STEPS), "iaVhE");
+}
+
+/* Client 1 reads as well, or the answers come too late. */
+TEST(an_upgrade_that_fails_is_told_and_so_is_what_undoes_it)
+{
+    for (unsigned is_late = 0; is_late < 2; is_late++) {
+        CLUSTER_OF(N, 2, (void)0);
+        struct redlock_request request = story_request("door", 300, 0);
+        TAP_CONTEXT("%s", is_late ? "late" : "another reader");
+        request.kind = &redlock_shared;
+        for (unsigned c = is_late; c < 2; c++) {
+            CHECK_INT(cluster_acquire(cluster, 1 - c, 0, &request), REDLOCK_OK);
+            UNTIL_DONE(1 - c);
+        }
+        RUN_MS(5);
+        if (is_late) STORY_NODES STALL(story_k);
+        WATCH;
+        CHECK_INT(cluster_upgrade(cluster, 0, 0), REDLOCK_OK);
+        UNTIL_DONE(0);
+        EXPECT_STATUS(0, is_late ? REDLOCK_LOST : REDLOCK_TAKEN);
+        CHECK_STR(letters(STEPS), is_late ? "xVhE" : "xVxVhE");
+        CHECK_INT(first_of(REDLOCK_EVENT_VERDICT, 0)->status, redlock_lock_status(LOCK(0)));
+    }
+}
+
+/* It has entries among the waiters as well as keys. */
+TEST(each_debt_of_a_lock_that_has_waited_is_told_once)
+{
+    CLUSTER_OF(N, 2, config.wake_ups = true);
+    ACQUIRE(1, "door", 10000);
+    START_ACQUIRE(0, "door", 10000, 60000);
+    RUN_MS(50);
+    RELEASE(1);
+    RUN_MS(50);
+    EXPECT_HELD(0);
+    WATCH;
+    START_RELEASE(0);
+    CHECK_STR(letters(REDLOCK_EVENT_BIT(REDLOCK_EVENT_OWED)), "OOOOO");
+}
+
 static void tell_story(bool is_watched, uint64_t *steps, uint64_t *dice, uint64_t *until, size_t *calls)
 {
     CLUSTER_COLD(N, 2, config.wake_ups = true);
