@@ -39,7 +39,7 @@ void release_judge(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_RELEASING && round->command == REDLOCK_COMMAND_RELEASE);
     REDLOCK_ASSERT(!lock_is_held(lock, r->now_us));
     if (!confirmed && round_pending(round) > 0 && !lock->has_timed_out) return;
-    outcome_set(r, lock, REDLOCK_PHASE_IDLE, !confirmed && round_count(round->refused) >= quorum ? REDLOCK_LOST : REDLOCK_OK);
+    outcome_set(r, lock, REDLOCK_PHASE_IDLE, round_count(round->refused) >= quorum ? REDLOCK_LOST : REDLOCK_OK);
 }
 
 /* True if a release that has found something, or nothing, is the last one. */
@@ -81,7 +81,6 @@ void release_retire(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(!lock->is_adopted);      /* S17 */
     stake_let_go_everywhere(r, lock);
     outcome_leave_waiters(r, lock);
-    lock->valid_from = lock->valid_until = 0;
     if (lock->round.decided_at == 0) lock->round.decided_at = r->now_us;    /* The keeper's extension was under way. */
     lock_set_phase(r, lock, REDLOCK_PHASE_IDLE);
     REDLOCK_ASSERT(!lock_is_held(lock, r->now_us));

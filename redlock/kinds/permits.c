@@ -190,8 +190,9 @@ static void count_grant(struct redlock *r, struct redlock_lock *lock, unsigned k
 /* True if the node still has to answer an extension. It has not the right slot, so its refusal causes a restore. */
 static bool will_refuse_extension(const struct redlock *r, const struct redlock_lock *lock, unsigned k)
 {
-    bool is_asked = lock->round.command == REDLOCK_COMMAND_EXTEND && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING;
+    bool is_asked = round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING;
 
+    REDLOCK_ASSERT(!is_asked || lock->round.command == REDLOCK_COMMAND_EXTEND);
     return is_asked && !lock_is_past_deadline(r, lock);
 }
 
