@@ -60,19 +60,33 @@ TEST(the_release_of_an_adopted_lock_takes_no_rivals_key)
 }
 
 /* A command of a shell needs this. It is a new process without a connection yet, and the release must get through. */
-TEST(an_adopted_lock_can_be_released_before_anything_is_connected)
+static void release_cold(bool is_first_connected)
 {
     CLUSTER_COLD(3, 2, (void)0);
     char token[REDLOCK_TOKEN_TEXT + 1];
+    TAP_CONTEXT("%s", is_first_connected ? "node 0 is connected" : "no node is");
     cluster->no_exclusion = cluster->no_promise = true;
+    cluster_client_dies(cluster, 1);
     ACQUIRE(0, "door", DOOR_TTL);
     redlock_token(LOCK(0), token);
     cluster_client_dies(cluster, 0);
+    cluster_client_returns(cluster, 1);
+    for (unsigned k = 1; k < 3; k++) DELAY_US(k, 20000);
+    if (is_first_connected) RUN_MS(30);
+    CHECK_INT(redlock_node_settled(ENGINE(1), 0), is_first_connected);
+    CHECK(!redlock_node_settled(ENGINE(1), 1));
     CHECK_INT(cluster_adopt(cluster, 1, 0, "door", token), REDLOCK_OK);
     RELEASE(1);
     EXPECT_STATUS(1, REDLOCK_OK);
-    RUN_MS(STORY_SETTLE_MS);
+    CHECK(redlock_confirmed(LOCK(1)) >= 2);
+    RUN_MS(100);
     EXPECT_KEY_ABSENT_ON_ALL("door");
+}
+
+TEST(an_adopted_lock_can_be_released_before_anything_or_only_one_node_is_connected)
+{
+    release_cold(false);
+    release_cold(true);
 }
 
 /* Ways in which nothing comes of an adopted lock. */

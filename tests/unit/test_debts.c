@@ -93,14 +93,37 @@ TEST(a_release_that_is_not_answered_is_owed)
     RUN_MS(1);
     CHECK_INT(redlock_owed(LOCK(0)), 0);
     STALL(2);
+    const uint64_t before = cluster->now_us;
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK(cluster->now_us - before <= 10000);       /* A quorum is enough. */
     CHECK_INT(redlock_owed(LOCK(0)), 1);
     CHECK(!IDLE(0));
     HEAL(2);
     RUN_MS(5);
     CHECK_INT(redlock_owed(LOCK(0)), 0);
     CHECK(IDLE(0));
+}
+
+/* Node 4 would not release an older attempt. Node 3 has nothing of the lock. */
+TEST(a_debt_to_one_node_is_none_to_another)
+{
+    CLUSTER(5);
+    for (unsigned k = 0; k < 4; k++) RIVAL(k, "door", k < 3 ? 50 : 60000);
+    ANSWERS_ONCE(4, "SET", "-ERR not now\r\n");
+    ANSWERS(4, "EVALSHA", "-ERR not now\r\n");
+    ACQUIRE(0, "door", 10000);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    RUN_MS(100);
+    CHECK_INT(redlock_owed(LOCK(0)), 1);
+    ACQUIRE(0, "door", 10000);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(1);
+    const unsigned before = CALLS(3, "RELEASE");
+    RELEASE(0);
+    RUN_MS(1);
+    CHECK_INT(CALLS(3, "RELEASE"), before);
+    EXPECT_KEYS("door", 1);
 }
 
 /* ---- Nobody waits for it ---- */
@@ -121,6 +144,7 @@ static void release_with_dead(unsigned n, unsigned dead_count, bool adopts)
     TAP_CHECK(cluster->now_us - before <= 10000, "it takes %u us", (unsigned)(cluster->now_us - before));
     RUN_MS(1);
     CHECK_INT(redlock_owed(LOCK(0)), dead_count);
+    CHECK_INT(redlock_confirmed(LOCK(0)), adopts ? 0 : n - dead_count);
     EXPECT_NOT_HELD(0);
 }
 

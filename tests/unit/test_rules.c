@@ -543,6 +543,27 @@ TEST(s5_a_debt_of_which_nothing_is_found_twice_is_none)
     CHECK_INT(CALLS(2, "RELEASE"), 2);
 }
 
+/* Neither SET arrives. The second release has found a key nevertheless, so that it takes two more. */
+TEST(s5_a_debt_of_which_nothing_is_found_twice_but_not_in_a_row_goes_on)
+{
+    FIRST_SET_IS_LATE(true);
+    DELAY_US(2, 50000);
+    EXTEND(0, DOOR_TTL);
+    RUN_MS(120);
+    cluster_reset(cluster, 0, 2, false);
+    DELAY_US(2, CLUSTER_DELAY_US);
+    RUN_MS(100);
+    RELEASE(0);
+    RUN_MS(100);
+    DOES_BUT_ANSWERS(2, "EVALSHA", ":1\r\n");
+    RUN_MS(2200);
+    CHECK_INT(CALLS(2, "RELEASE"), 3);
+    CHECK(!IDLE(0));
+    RUN_MS(1100);
+    CHECK_INT(CALLS(2, "RELEASE"), 4);
+    CHECK(IDLE(0));
+}
+
 TEST(s5_a_debt_ends_with_the_ttl)
 {
     CLUSTER(3);

@@ -427,6 +427,28 @@ TEST(s22_an_upgrade_that_fails_leaves_the_reader_as_it_was)
     NO_KEYS();
 }
 
+/* A node that knew the lock by no token says nothing about the one that it had. */
+TEST(s22_an_upgrade_that_fails_leaves_the_reader_its_token_whatever_node_was_away)
+{
+    for (unsigned k = 0; k < 3; k++) {
+        SHARING(3, 1);
+        char token[REDLOCK_TOKEN_TEXT + 1], again[REDLOCK_TOKEN_TEXT + 1];
+        TAP_CONTEXT("node %u", k);
+        cluster_cut(cluster, 0, k, false);
+        RUN_MS(200);
+        SHARED(0);
+        redlock_token(LOCK(0), token);
+        RUN_MS(5);
+        ANSWERS_ONCE((k + 1) % 3, "EVAL", ":-1\r\n");
+        UPGRADE(0);
+        EXPECT_STATUS(0, REDLOCK_TAKEN);
+        redlock_token(LOCK(0), again);
+        CHECK_STR(again, token);
+        EXTEND(0, DOOR_TTL);
+        EXPECT_STATUS(0, REDLOCK_OK);
+    }
+}
+
 /* Tried when the answer is lost, or the node is away, when it is undone. */
 TEST(s5_an_upgrade_of_which_nothing_is_known_is_undone_by_an_extension_or_a_release)
 {
@@ -468,6 +490,25 @@ TEST(s10_an_upgrade_whose_answers_come_after_the_validity_leaves_nothing_held)
     RUN_MS(2000);
     NO_KEYS();
     CHECK(IDLE(0));
+}
+
+/* The reader is lost, whatever became of the upgrade. */
+TEST(s10_a_reader_whose_validity_ends_while_its_upgrade_is_undone_is_lost)
+{
+    SHARING(3, 1);
+    struct redlock_request brief = shared_request(0);
+
+    brief.ttl_ms = 300;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &brief), REDLOCK_OK);
+    UNTIL_DONE(0);
+    RUN_MS(5);
+    for (unsigned k = 0; k < 2; k++) ANSWERS_ONCE(k, "EVAL", ":-1\r\n");
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_OK);
+    while (LOCK(0)->kind != shared_kind(SHARED_UNDOING)) RUN_US(10);
+    STORY_NODES STALL(story_k);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_LOST);
+    EXPECT_NOT_HELD(0);
 }
 
 TEST(an_upgrade_that_is_cancelled_leaves_a_reader)
@@ -512,6 +553,19 @@ TEST(an_upgrade_that_is_cancelled_while_it_is_undone_leaves_a_reader)
     NO_KEYS();
 }
 
+TEST(a_writer_that_was_a_reader_is_one_behind_an_extension_that_was_cancelled)
+{
+    SHARING(3, 1);
+    SHARED(0);
+    UPGRADE(0);
+    START_EXTEND(0, DOOR_TTL);
+    redlock_cancel(ENGINE(0), LOCK(0), CLIENT_NOW(0));
+    CHECK(!redlock_is_shared(LOCK(0)));
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK(!redlock_is_shared(LOCK(0)));
+}
+
 TEST(s22_a_downgrade_lets_readers_in_and_no_writer_in_between)
 {
     SHARING(3, 3);
@@ -542,6 +596,32 @@ TEST(s22_a_downgraded_lock_of_an_engine_without_features_is_released)
     RELEASE(0);
     RUN_MS(5);
     NO_KEYS();
+}
+
+/* Node 2 has the writer's key. Its answer says nothing about that, or it was never asked. */
+TEST(s22_a_release_names_both_tokens_where_nobody_knows_the_role)
+{
+    for (unsigned is_plain = 0; is_plain < 2; is_plain++)
+        for (unsigned is_cut = 0; is_cut < 2; is_cut++) {
+            CLUSTER_COLD(3, 1, (void)0);
+            TAP_CONTEXT("%s, %s", is_plain ? "a plain engine" : "all features", is_cut ? "not asked" : "an error");
+            if (is_plain) cluster_client_is_plain(cluster, 0);
+            RUN_MS(STORY_SETTLE_MS);
+            ACQUIRE(0, "door", DOOR_TTL);
+            RUN_MS(5);
+            if (is_cut) STALL(2);
+            else        ANSWERS_ONCE(2, "EVAL", "-ERR no\r\n");
+            DOWNGRADE(0);
+            EXPECT_STATUS(0, REDLOCK_OK);
+            RUN_MS(5);
+            if (is_cut) RESET(0, 2);
+            HEAL(2);
+            RUN_MS(100);
+            CHECK(cluster_key(cluster, 2, "door") && strcmp(cluster_key(cluster, 2, "door"), "~shared") != 0);
+            RELEASE(0);
+            RUN_MS(5);
+            NO_KEYS();
+        }
 }
 
 /* Upgraded and downgraded in turn; at each step a release leaves nothing. */
@@ -650,6 +730,27 @@ TEST(a_lock_whose_role_all_nodes_know_is_acquired_again_as_any_other)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
+/* The answer to the SET is missing, which says nothing about the role. */
+TEST(a_lock_whose_role_all_nodes_know_is_acquired_again_though_they_never_answered_the_first_SET)
+{
+    SHARING(3, 1);
+    SHARED(0);      /* The nodes know the script from now on. */
+    RELEASE(0);
+    RUN_MS(5);
+    DEAFEN(2);
+    SHARED(0);
+    RUN_MS(1);
+    RESET(0, 2);
+    HEAL(2);
+    RUN_MS(1000);
+    UPGRADE(0);
+    RUN_MS(5);
+    EXPECT_VOTE(0, 2, REDLOCK_VOTE_GRANTED);
+    RUN_MS(2 * DOOR_TTL);
+    SHARED(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
 /* The script of a plain lock would leave a reader's key, which would be believed gone. */
 TEST(s5_what_a_reader_owes_is_paid_before_the_lock_is_a_writer_and_the_other_way_round)
 {
@@ -676,13 +777,12 @@ TEST(s5_what_a_reader_owes_is_paid_before_the_lock_is_a_writer_and_the_other_way
     }
 }
 
-/* One resource of a set, and another is shared before and after. */
-TEST(s5_what_a_set_owes_is_paid_before_one_of_its_resources_is_in_another_role)
+/* One resource of a set, the first or the second, and another is shared before and after. */
+static void owe_a_set(bool is_second)
 {
     SHARING(3, 1);
     struct redlock_name names[2] = { { .bytes = "account", .size = 7, .shared = true }, { .bytes = "door", .size = 4 } };
-    struct redlock_name other[2] = { { .bytes = "door", .size = 4, .shared = true },
-                                     { .bytes = "account", .size = 7, .shared = true } };
+    struct redlock_name other[2];
     struct redlock_request request = { .kind = &redlock_shared, .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
     CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_OK);
     UNTIL_DONE(0);
@@ -691,11 +791,19 @@ TEST(s5_what_a_set_owes_is_paid_before_one_of_its_resources_is_in_another_role)
     cluster_cut(cluster, 0, 1, false);
     CHECK_INT(redlock_start_release(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_OK);
     RUN_MS(100);
+    other[!is_second] = (struct redlock_name){ .bytes = "account", .size = 7, .shared = true };
+    other[is_second] = (struct redlock_name){ .bytes = "door", .size = 4, .shared = true };
     request.set = other;
     CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_BAD_STATE);
     HEAL_ALL;
     RUN_MS(5000);
     CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_OK);
+}
+
+TEST(s5_what_a_set_owes_is_paid_before_one_of_its_resources_is_in_another_role)
+{
+    owe_a_set(false);
+    owe_a_set(true);
 }
 
 /* The keys have run out, though nobody has said so, and nothing can be owed. */
@@ -705,24 +813,44 @@ TEST(a_lock_that_ran_out_is_acquired_in_another_role_when_no_node_can_have_it)
     SHARED(0);
     struct redlock_request request = shared_request(0);
     request.kind = &redlock_plain;
-    RUN_MS(DOOR_TTL);
+    RUN_US(LOCK(0)->owed_until - CLIENT_NOW(0) - 1);
+    EXPECT_NOT_HELD(0);
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_STATE);
-    RUN_MS(DOOR_TTL / 10);
+    RUN_US(1);
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+/* Its SET is on its way to node 2, where its TTL has not begun. */
+TEST(s5_a_lock_that_ran_out_is_not_acquired_in_another_role_while_a_node_may_yet_get_it)
+{
+    SHARING_WITH(3, 1, config.node_timeout_ms = 1000);
+    struct redlock_request request = shared_request(0);
+    request.ttl_ms = 300;
+    DELAY_US(2, 450000);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    RUN_MS(400);
+    CHECK(CLIENT_NOW(0) > LOCK(0)->owed_until);
+    request.kind = &redlock_plain;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_STATE);
 }
 
 /* The release of an older attempt names that one's token, and not the one that makes the lock a writer. */
 TEST(s6_a_debt_of_an_older_attempt_is_paid_during_an_upgrade)
 {
     SHARING(3, 1);
-    RIVAL(0, "door", 50); RIVAL(1, "door", 50);
-    ANSWERS(2, "EVALSHA", "-ERR not now\r\n");
+    char token[REDLOCK_TOKEN_TEXT + 1];
+    for (unsigned k = 0; k < 2; k++) RIVAL(k, "door", 50);
+    DOES_BUT_ANSWERS(2, "EVAL", "-ERR not now\r\n");
     SHARED(0);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
+    redlock_token(LOCK(0), token);
+    ANSWERS(2, "EVALSHA", "-ERR not now\r\n");
     RUN_MS(100);
     CHECK_INT(redlock_owed(LOCK(0)), 1);
+    CHECK(is_there(cluster, 2, "door#readers"));
     SHARED(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(700);
@@ -733,10 +861,31 @@ TEST(s6_a_debt_of_an_older_attempt_is_paid_during_an_upgrade)
     RUN_MS(350);
     CHECK_INT(redlock_lock_status(LOCK(0)), REDLOCK_PENDING);
     CHECK(CALLS(2, "RELEASE") > before);
+    CHECK_STR(NODE(2)->calls[NODE(2)->call_count - 1].token, token);
+    CHECK_STR(NODE(2)->calls[NODE(2)->call_count - 1].other, token);
     EXPECT_KEY_ABSENT(2, "door");
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     EXPECT_HELD(0);
+}
+
+/* A change of its role is no SET that may set a key behind the release. */
+TEST(a_release_that_finds_nothing_is_the_last_though_a_change_of_role_may_come)
+{
+    SHARING(3, 1);
+    SHARED(0);
+    RUN_MS(5);
+    DEAFEN(2);
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RESET(0, 2);
+    HEAL(2);
+    RUN_MS(100);
+    cluster->no_promise = true;
+    REMOVE_KEYS(2);
+    RELEASE(0);
+    RUN_MS(5);
+    CHECK(IDLE(0));
 }
 
 /* Two of three connections break under an upgrade, which is undone, and only then executed. */
@@ -768,6 +917,54 @@ TEST(s22_an_upgrade_that_arrives_when_it_is_undone_costs_the_reader_nothing)
     RUN_MS(100);
     CHECK(IDLE(0));
     NO_KEYS();
+}
+
+/* Node 0 has told that it knows the lock as a reader, which says nothing about node 2, whose pipeline was full. */
+TEST(s22_an_upgrade_that_one_node_executes_when_the_others_have_forgotten_it_leaves_nothing)
+{
+    char name[] = "gate 0";
+
+    SHARING_WITH(3, 1, config.pipeline = REDLOCK_PIPELINE_MIN);
+    SHARED(0);
+    RUN_MS(5);
+    DELAY_US(2, 300000);
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_OK);
+    for (unsigned i = 1; i < REDLOCK_PIPELINE_MIN; i++, name[5]++) START_ACQUIRE_LOCK(0, i, name, DOOR_TTL, 0);
+    RUN_US(50);
+    redlock_cancel(ENGINE(0), LOCK(0), CLIENT_NOW(0));
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    cluster_reset(cluster, 0, 2, true);
+    DELAY_US(2, CLUSTER_DELAY_US);
+    RUN_MS(100);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(500);
+    CHECK(cluster_key(cluster, 2, "door") && strcmp(cluster_key(cluster, 2, "door"), "~shared") != 0);
+    RELEASE(0);
+    RUN_MS(100);
+    EXPECT_KEYS("door", 0);
+}
+
+/* The role of the lock is known there, since only extensions in that role were not answered. */
+TEST(a_lost_extension_in_a_role_that_a_quorum_knows_keeps_no_token_for_another)
+{
+    SHARING(3, 1);
+    SHARED(0);
+    UPGRADE(0);
+    RUN_MS(5);
+    for (unsigned k = 1; k < 3; k++) DEAFEN(k);
+    START_EXTEND(0, DOOR_TTL);
+    RUN_MS(1);
+    for (unsigned k = 1; k < 3; k++) RESET(0, k);
+    HEAL_ALL;
+    UNTIL_DONE(0);
+    RUN_MS(100);
+    DOWNGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
 }
 
 /* The upgrade that was cancelled may be executed yet. */
@@ -861,6 +1058,21 @@ TEST(s22_a_key_is_set_again_in_the_role_that_the_lock_has_now)
     RUN_MS(5);
     EXPECT_KEYS("door", 3);
     STORY_NODES CHECK(!is_there(cluster, story_k, "door#readers"));
+}
+
+TEST(s22_a_node_that_was_away_when_a_reader_was_acquired_gets_the_writers_key)
+{
+    SHARING(3, 1);
+    cluster_cut(cluster, 0, 2, false);
+    RUN_MS(200);
+    SHARED(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    HEAL_ALL;
+    RUN_MS(3000);
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    EXPECT_KEYS("door", 3);
 }
 
 /* The caller's wish goes before the keeper's extension. */
@@ -1209,6 +1421,21 @@ TEST(s15_an_upgrade_has_a_larger_ticket_and_one_that_fails_the_old_one)
     UPGRADE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     CHECK(redlock_ticket(LOCK(0)) > first);
+}
+
+TEST(s15_the_counter_of_an_upgrade_lives_like_that_of_a_writer_and_is_held_against_the_nodes_clock)
+{
+    enum { LIFE_MS = 100000, SKEW_MS = 1000 };
+    SHARING_WITH(3, 1, config.ticket_life_ms = LIFE_MS; config.ticket_skew_ms = SKEW_MS; config.guard_ms = DOOR_TTL);
+    CHECK(acquire_ticket(cluster, 0, true) > 0);
+    RUN_MS(5);
+    cluster->hosts[2].node.wall_offset_us -= 2 * SKEW_MS * 1000;
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    EXPECT_TROUBLE(0, 2, REDLOCK_TROUBLE_AHEAD);
+    const struct model_key *key = model_find(NODE(0), 0, "door#ticket", 11, cluster_node_now(cluster, 0));
+    CHECK(key && key->expires_ms > cluster_node_now(cluster, 0) / 1000 + LIFE_MS - 1000);
 }
 
 /* No node has counted the one that it asks for. A store that took it would refuse the next writer. */

@@ -91,6 +91,23 @@ TEST(s15_a_client_whose_own_clock_is_too_far_ahead_follows_a_counter_that_is_fur
     CHECK_INT(LOCK(0)->ticket, 1900000000000001);
 }
 
+/* Node 2 found the first one ahead, and its answer comes when the second is refused already. */
+TEST(s15_what_is_said_of_an_older_ticket_says_nothing_of_the_next)
+{
+    CLUSTER(3);
+    cluster->no_promise = cluster->no_exclusion = true;
+    start_beside(cluster, "-AHEAD of the clock of this node: 1700000000\r\n");
+    for (unsigned k = 0; k < 2; k++) ANSWERS_AS_EVER(k), ANSWERS(k, "EVALSHA", "$21\r\n1900000000000000 1000\r\n");
+    DEAFEN(2);
+    RUN_MS(5);
+    ANSWERS_AS_EVER(2);
+    while (LOCK(0)->round.number < 2 || LOCK(0)->phase != REDLOCK_PHASE_WAITING) RUN_US(50);
+    CHECK_INT(LOCK(0)->ticket, 1900000000000001);
+    HEAL(2);
+    while (LOCK(0)->round.number < 3) RUN_US(50);
+    CHECK_INT(LOCK(0)->ticket, 1900000000000002);
+}
+
 TEST(s15_one_node_that_tells_of_the_last_ticket_of_all_stops_nobody)
 {
     CLUSTER(3);

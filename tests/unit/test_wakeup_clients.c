@@ -140,6 +140,66 @@ TEST(a_winner_gives_back_all_entries)
     CHECK(IDLE(1));
 }
 
+/* Node 2 has nothing else of it, since it has refused. */
+TEST(a_release_waits_for_a_node_that_has_but_an_entry_and_asks_none_that_has_nothing)
+{
+    for (unsigned has_entry = 0; has_entry < 2; has_entry++) {
+        CLUSTER_OF(3, 1, config.wake_ups = true);
+        TAP_CONTEXT("%s", has_entry ? "an entry" : "nothing");
+        RIVAL_ON_ALL("door", 200);
+        RIVAL(2, "door", 60000);
+        if (!has_entry) cluster_cut_subscription(cluster, 0, 2);
+        START_ACQUIRE(0, "door", 10000, 20000);
+        RUN_MS(100);
+        STORY_NODES CHECK_INT(entries_on(cluster, story_k), story_k < 2 || has_entry);
+        UNTIL_DONE(0);
+        EXPECT_STATUS(0, REDLOCK_OK);
+        RUN_MS(10);
+        const unsigned before = CALLS(2, "RELEASE");
+        START_RELEASE(0);
+        EXPECT_VOTE(0, 2, has_entry ? REDLOCK_VOTE_PENDING : REDLOCK_VOTE_REFUSED);
+        RUN_MS(10);
+        CHECK_INT(CALLS(2, "RELEASE"), before + has_entry);
+    }
+}
+
+/* The script gives it back before it reports that. */
+TEST(an_entry_is_given_back_once_where_the_key_has_another_type)
+{
+    CLUSTER_OF(3, 1, config.wake_ups = true);
+    RIVAL_ON_ALL("door", 60000);
+    START_ACQUIRE(0, "door", 10000, 20000);
+    RUN_MS(50);
+    CHECK_INT(entries_on(cluster, 2), 1);
+    REMOVE_KEY(2, "door");
+    model_put(NODE(2), "door", "", 0, cluster_node_now(cluster, 2))->is_list = true;
+    cluster_cancel(cluster, 0, 0);
+    RUN_MS(10);
+    EXPECT_TROUBLE(0, 2, REDLOCK_TROUBLE_WRONGTYPE);
+    CHECK_INT(entries_on(cluster, 2), 0);
+    CHECK(IDLE(0));
+}
+
+/* Node 2 tells late that an earlier release has woken somebody. */
+TEST(a_lock_that_ran_out_stands_aside_for_as_long_as_its_last_round_took)
+{
+    CLUSTER_OF(3, 1, config.wake_ups = true);
+    ACQUIRE(0, "door", 10000);
+    RUN_MS(5);
+    DEAFEN(2);
+    DOES_BUT_ANSWERS(2, "EVALSHA", ":2\r\n");
+    RELEASE(0);
+    ACQUIRE(0, "door", 10000);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    HEAL(2);
+    RUN_MS(11000);
+    EXPECT_NOT_HELD(0);
+    START_ACQUIRE(0, "door", 10000, 20000);
+    CHECK_INT(LOCK(0)->phase, REDLOCK_PHASE_WAITING);
+    RUN_MS(1000);
+    EXPECT_HELD(0);
+}
+
 TEST(a_client_that_has_waited_in_vain_or_was_cancelled_gives_back_all_entries)
 {
     for (unsigned i = 0; i < 2; i++) {

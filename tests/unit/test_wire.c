@@ -476,7 +476,7 @@ TEST(what_was_loaded_must_be_the_script_that_was_sent)
     const struct wire_reply refused = TEXT(RESP_ERROR, "ERR unknown command"), failed = TEXT(RESP_ERROR, "LOADING its data");
     const struct redlock_scripts *one = plain_scripts_for_one_loaded(), *all = plain_scripts_for_all();
     const struct wire_reply release = TEXT(RESP_BULK, WIRE_RELEASE_SHA1), extend_one = TEXT(RESP_BULK, WIRE_EXTEND_ONE_SHA1);
-    const struct wire_reply longer = TEXT(RESP_BULK, WIRE_RELEASE_SHA1 "0");
+    const struct wire_reply longer = TEXT(RESP_BULK, WIRE_RELEASE_SHA1 "0"), number = NUMBER(1);
 
     CHECK_INT(read_loaded(all, REDLOCK_COMMAND_LOAD_RELEASE, &longer), REDLOCK_ANSWER_WRONG);
     CHECK_INT(read_loaded(all, REDLOCK_COMMAND_LOAD_RELEASE, &release), REDLOCK_ANSWER_GRANTED);
@@ -489,6 +489,19 @@ TEST(what_was_loaded_must_be_the_script_that_was_sent)
               REDLOCK_ANSWER_GRANTED);      /* It is sent when it is needed. */
     CHECK_INT(read_loaded(all, REDLOCK_COMMAND_LOAD_EXTEND, &failed), REDLOCK_ANSWER_ERROR);
     CHECK_INT(read_loaded(all, REDLOCK_COMMAND_INFO, &refused), REDLOCK_ANSWER_ERROR);
+    CHECK_INT(read_loaded(all, REDLOCK_COMMAND_LOAD_EXTEND, &number), REDLOCK_ANSWER_WRONG);
+}
+
+/* Alibaba's, which means that scripts are run. */
+TEST(only_the_script_without_keys_may_be_refused_for_that)
+{
+    const struct wire_reply keyless = TEXT(RESP_ERROR, "ERR for redis cluster, eval/evalsha number of keys can't be negative or zero");
+    const struct wire_reply said = TEXT(RESP_SIMPLE, "number of keys");
+    const struct redlock_scripts *all = plain_scripts_for_all();
+
+    CHECK_INT(read_loaded(all, REDLOCK_COMMAND_EVAL, &keyless), REDLOCK_ANSWER_GRANTED);
+    CHECK_INT(read_loaded(all, REDLOCK_COMMAND_INFO, &keyless), REDLOCK_ANSWER_ERROR);
+    CHECK_INT(read_loaded(all, REDLOCK_COMMAND_EVAL, &said), REDLOCK_ANSWER_WRONG);
 }
 
 TEST(s16_a_release_that_was_not_to_wake_anybody_cannot_have_done_so)
