@@ -700,18 +700,23 @@ static struct slice shared_name(unsigned number)
     return slice_of(number == 0 ? "a" : number == 1 ? "r" : "s");
 }
 
+static void touch_shared(struct request *request, struct slice name)
+{
+    static const char *const suffixes[] = { "", "#readers", "#ticket", "#writer", "#waiters", "#waiters#waiters" };
+    for (unsigned i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
+        touch(request, name_with_suffix(name, suffixes[i], request->key_count));
+    request->has_leases = true;
+}
+
 /* One resource or two, each to be read or to be written. */
 static unsigned draw_shared(struct request *request, struct redlock_name names[2], bool is_one)
 {
-    static const char *const suffixes[] = { "", "#readers", "#ticket", "#writer", "#waiters", "#waiters#waiters" };
     const unsigned count = is_one || dice(3) > 0 ? 1 : 2, first = dice(SHARED_NAMES);
     for (unsigned i = 0; i < count; i++) {
         const struct slice name = shared_name((first + i) % SHARED_NAMES);
         names[i] = (struct redlock_name){ .bytes = name.data, .size = name.size, .shared = dice(4) > 0 };
-        for (unsigned j = 0; j < sizeof suffixes / sizeof suffixes[0]; j++)
-            touch(request, name_with_suffix(name, suffixes[j], request->key_count));
+        touch_shared(request, name);
     }
-    request->has_leases = true;
     return count;
 }
 
@@ -1565,6 +1570,95 @@ static void ask_for_password(void)
     ASK(&server, "CONFIG", "SET", "requirepass", "secret");
     node.password = "secret";
     login = (struct redlock_login){ .password = "secret" };
+}
+
+/* ---- States of readers and writers that dice seldom bring ---- */
+
+struct step {
+    enum row row;
+    const char *label, *names;  /* A capital letter is the small one's name, which is written. */
+    uint8_t token, placed;      /* All of their bytes. */
+    uint64_t ticket;            /* After the clock's at the beginning; 0: none. */
+    uint32_t ttl_ms, entry;
+};
+
+static void take_step(const struct step *step, uint64_t begun_us)
+{
+    struct redlock_name names[2];
+    char letters[2];
+    uint8_t token[REDLOCK_TOKEN_SIZE], placed[REDLOCK_TOKEN_SIZE];
+    struct request request;
+    struct resp_writer writer = begin_request(&request, step->label);
+    const struct wire_subject subject = {
+        .names = names, .name_count = (unsigned)strlen(step->names), .token = token, .placed = placed, .ttl_ms = step->ttl_ms,
+        .ticket = step->ticket > 0 ? begun_us + step->ticket : 0, .life_ms = LONG_MS, .skew_ms = REDLOCK_SKEW_MS,
+        .engine = engines[0], .wait_number = step->entry, .arrived_at = 1
+    };
+    memset(token, step->token, sizeof token);
+    memset(placed, step->placed, sizeof placed);
+    for (unsigned i = 0; i < subject.name_count; i++) {
+        letters[i] = (char)(step->names[i] | ' ');
+        names[i] = (struct redlock_name){ .bytes = &letters[i], .size = 1, .shared = letters[i] == step->names[i] };
+        touch_shared(&request, (struct slice){ (const uint8_t *)&letters[i], 1 });
+    }
+    (void)send_encode(&writer, row_at(step->row).row, REDLOCK_FORM_BY_TEXT, &subject);
+    end_request(&request, &writer);
+    exchange(&lines[0], &request);
+}
+
+static void allow_pexpireat(bool is_allowed)
+{
+    ASK(&server, "ACL", "SETUSER", "default", is_allowed ? "+pexpireat" : "-pexpireat");
+    node.noperm = is_allowed ? NULL : "PEXPIREAT";
+}
+
+TEST(in_rare_states_of_readers_and_writers_the_model_answers_like_a_server)
+{
+    static const struct step refused = { ROW_SHARED_ROLE, "refused role", "R", 2, 1, 2, LONG_MS, 0 };
+    static const struct step steps[] = {
+        { ROW_SHARED_ACQUIRE, "shared acquire", "r", 1, 1, 1, LONG_MS, 0 },
+        { ROW_SHARED_ROLE, "role with the same ticket", "R", 2, 1, 1, LONG_MS, 0 },
+        { ROW_SHARED_ACQUIRE, "shared acquire", "S", 1, 1, 0, LONG_MS, 0 },
+        { ROW_WAIT, "wait", "S", 2, 2, 0, LONG_MS, 5 },
+        { ROW_SHARED_WAKE, "release of one that is there", "TS", 1, 1, 0, 0, 0 },
+        { ROW_SHARED_ACQUIRE, "shared acquire", "u", 1, 1, 0, LONG_MS, 0 },
+        { ROW_SHARED_ACQUIRE, "shared acquire", "u", 2, 2, 0, SHORT_MS, 0 },
+        { ROW_WAIT, "wait", "U", 3, 3, 0, LONG_MS, 6 },
+    };
+    static const struct step last[] = {
+        { ROW_SHARED_ROLE, "role with a larger ticket", "R", 2, 1, 3, LONG_MS, 0 },     /* The refused one has left its own. */
+        { ROW_SHARED_WAKE, "release beside one whose time is over", "u", 1, 1, 0, 0, 0 },
+    };
+    static struct kind kinds[] = {
+        { "shared acquire +OK", 4, 0 }, { "role with the same ticket :-2", 1, 0 }, { "wait :ms", 2, 0 },
+        { "release of one that is there :0", 1, 0 }, { "refused role -ERR The user executing", 1, 0 },
+        { "role with a larger ticket :1", 1, 0 },
+        { "release beside one whose time is over :2", 1, 0 },
+        { NULL, 0, 0 }
+    };
+    trouble = NULL;
+    wanted = kinds;
+    begin_pair("");
+    do {
+        const uint64_t begun_us = server_us();
+        round_over = false;
+        blur_ms = BLUR_MS;
+        flush_all();
+        open_lines();
+        open_subscriptions();
+        for (unsigned i = 0; i < sizeof steps / sizeof steps[0] && !round_over; i++) take_step(&steps[i], begun_us);
+        allow_pexpireat(false);
+        if (!round_over) take_step(&refused, begun_us);
+        allow_pexpireat(true);
+        if (!round_over) check_keys();
+        nap_ms(2 * SHORT_MS);
+        for (unsigned i = 0; i < sizeof last / sizeof last[0] && !round_over; i++) take_step(&last[i], begun_us);
+        if (!round_over) check_keys();
+        close_subscriptions();
+        close_lines();
+    } while (round_over && tap.complaints == 0);
+    check_kinds();
+    end_pair();
 }
 
 TEST(before_the_password_the_model_answers_like_a_server)
