@@ -196,12 +196,13 @@ TEST(s20_a_slot_of_an_earlier_attempt_is_not_counted)
     EXPECT_NOT_HELD(0);
 }
 
-/* Node 1 grants slot 3 behind the first attempt, which was lost, and when slot 2 is held by the second. */
-TEST(s8_a_slot_that_an_earlier_attempt_was_granted_is_not_moved)
+/* Node 1 grants slot 3 behind the first attempt, which was lost, and when slot 2 is held by the second, and extended or not. */
+static void grant_an_earlier_slot(bool extends)
 {
     static const unsigned free_slots[NODES] = { 2, 3, 2, 2, 0 };
     CLUSTER(NODES);
 
+    TAP_CONTEXT("%s", extends ? "extended" : "held");
     kind_teach_scripts(cluster);
     for (unsigned k = 0; k < NODES; k++) take_slots(cluster, k, k == 1 ? 0x16 : 0x1e);
     cluster->links[0][1].to_client_us = 20000;
@@ -212,12 +213,19 @@ TEST(s8_a_slot_that_an_earlier_attempt_was_granted_is_not_moved)
     PERMIT(0, K);
     EXPECT_STATUS(0, REDLOCK_OK);
     CHECK_INT(SLOT(0), 2);
+    if (extends) EXTEND(0, TTL);
     RUN_MS(100);
     CHECK_INT(redlock_last_round(LOCK(0))->granted, 0xd);
-    EXPECT_VOTE(0, 1, REDLOCK_VOTE_PENDING);
+    EXPECT_VOTE(0, 1, extends ? REDLOCK_VOTE_NOT_ASKED : REDLOCK_VOTE_PENDING);
     CHECK_INT(call_count(cluster, 1, "RESTORE"), 0);
     EXPECT_KEY_ABSENT(1, "pool:3");
     CHECK_INT(slot_keys(cluster, 2), NODES);    /* Two are the rival's. */
+}
+
+TEST(s8_a_slot_that_an_earlier_attempt_was_granted_is_not_moved)
+{
+    grant_an_earlier_slot(false);
+    grant_an_earlier_slot(true);
 }
 
 /* The votes for it that come after the quorum count; those for another slot are given up when they come. */
