@@ -65,8 +65,7 @@ def judge(faults, name_of, parts, ask, workers):
     faults = [f for f in faults if not parts or any(part in name_of(f) for part in parts)]
     wanted = by_turns(faults)
     awake = [f for f in wanted if not any(fnmatch.fnmatchcase(name_of(f), pattern) for pattern in patterns)]
-    print(f'# {len(awake)} faults; {len(wanted) - len(awake)} more are harmless; '
-          f'{sum(reason == "?" for _, reason in unfound)} in {UNFOUND} have no reason yet', flush=True)
+    print(f'# {len(awake)} faults; {len(wanted) - len(awake)} more are harmless', flush=True)
     by_name, files = collections.defaultdict(list), collections.defaultdict(list)
     for fault, finder in zip(awake, workers.map(ask, awake)):
         name = name_of(fault)

@@ -537,12 +537,13 @@ TEST(a_lock_that_is_moved_is_told_by_both_addresses_and_then_by_the_new_one)
 
 /* ---- What is told once ---- */
 
-/* The events of these kinds since the last look, each by its letter: of a phase the first of its name, of a verdict V, of an end E, of
- * a debt O. */
+/* The events of these kinds since the last look, each by its letter: of a phase the first of its name,
+ * of a verdict V, of an end E, of a debt O. */
 static const char *letters(uint32_t kinds)
 {
     static const char phases[] = {
-        [REDLOCK_PHASE_IDLE] = 'i', [REDLOCK_PHASE_WAITING] = 'w', [REDLOCK_PHASE_NEEDS_ENTROPY] = 'n', [REDLOCK_PHASE_ACQUIRING] = 'a',
+        [REDLOCK_PHASE_IDLE] = 'i', [REDLOCK_PHASE_WAITING] = 'w', [REDLOCK_PHASE_NEEDS_ENTROPY] = 'n',
+        [REDLOCK_PHASE_ACQUIRING] = 'a',
         [REDLOCK_PHASE_ENDING] = 'e', [REDLOCK_PHASE_HELD] = 'h', [REDLOCK_PHASE_EXTENDING] = 'x', [REDLOCK_PHASE_RELEASING] = 'r'
     };
     static char text[64];

@@ -495,7 +495,8 @@ TEST(what_was_loaded_must_be_the_script_that_was_sent)
 /* Alibaba's, which means that scripts are run. */
 TEST(only_the_script_without_keys_may_be_refused_for_that)
 {
-    const struct wire_reply keyless = TEXT(RESP_ERROR, "ERR for redis cluster, eval/evalsha number of keys can't be negative or zero");
+    const struct wire_reply keyless =
+        TEXT(RESP_ERROR, "ERR for redis cluster, eval/evalsha number of keys can't be negative or zero");
     const struct wire_reply said = TEXT(RESP_SIMPLE, "number of keys");
     const struct redlock_scripts *all = plain_scripts_for_all();
 
