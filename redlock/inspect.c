@@ -39,7 +39,7 @@ static void inspect_answer(const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
 
-    if (!a->current) return;
+    REDLOCK_ASSERT(a->current);     /* It began when no answer was to come. */
     if (a->command == REDLOCK_COMMAND_PTTL) lock->asking &= (uint16_t)~bit_of(a->k);
     if (lock->phase != REDLOCK_PHASE_INSPECTING) return;     /* It was cancelled. */
     if (a->command == REDLOCK_COMMAND_PTTL) see_ttl(&lock->use.sights[a->k], a);

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 
 # As for mutants, the engine's own checks are left out, since a test is to find the fault. Tables are written to.
 CFLAGS = '-O1 -w -Dconst= -DREDLOCK_NO_CHECKS -DNDEBUG'
@@ -33,21 +34,46 @@ def make(tree, *programs, jobs=1):
     return succeeds(tree, 'make', '-s', f'-j{jobs}', 'BUILD=build', f'CFLAGS={CFLAGS}', *programs)
 
 
+running, is_stopped = set(), False
+
+
+def end_group(process):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def stop(number, _):
+    """For a signal. Test programs end at once, those that would be started too, and so does the planter."""
+    global is_stopped
+    is_stopped = True
+    for process in tuple(running):
+        end_group(process)
+    sys.exit(128 + number)
+
+
+def stop_by_signals():
+    for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+        signal.signal(number, stop)
+
+
 def passes(tree, program, limit_s, **environment):
     """Runs a test program. None of its children is left."""
+    if is_stopped:
+        return True
     sample = SAMPLE_OF_SIM if program.endswith('/test_sim') else SAMPLE
     process = subprocess.Popen([f'./{program}'], cwd=tree, env={**os.environ, 'SAMPLE': sample, **environment}, start_new_session=True,
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    running.add(process)
     try:
-        return process.wait(limit_s) == 0
+        return process.wait(0 if is_stopped else limit_s) == 0
     except subprocess.TimeoutExpired:
         return False
     finally:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        end_group(process)
         process.wait()
+        running.remove(process)
 
 
 def by_turns(faults):
