@@ -21,8 +21,7 @@
  *
  * DIRECTORY/client.NUMBER.log has a line for each event, written at once by one write(), each beginning with the time. NAMES
  * is a resource, or two with a comma between them, or ~ and a resource that is shared, or berth:2/3, the second of three permits
- * that were asked for as berth; TICKET is 0 when there is none. A reader
- * that becomes a writer ends, asks and wins anew:
+ * that were asked for as berth; TICKET is 0 when there is none. A reader that becomes a writer ends, asks and wins anew:
  *
  *     TIME listens | polls             it begins, with wake-ups or without
  *     TIME asks NAMES plain | ticketed it begins to acquire
@@ -149,7 +148,7 @@ struct holding {
     char names[NAMES_SIZE];
     uint32_t ttl_ms;
     uint32_t time_us;           /* The time for which the resource is wanted. */
-    bool is_kept, overruns, oversleeps, has_ticket, is_shared;
+    bool is_kept, overruns, oversleeps, has_ticket;
     const struct redlock_kind *kind;
     uint64_t until;             /* The end that was last written down. */
     char token[REDLOCK_TOKEN_TEXT + 1];
@@ -217,6 +216,11 @@ static bool may_act(const struct member *m, const struct holding *h, uint64_t no
     return !m->manner->asks_the_time || redlock_valid_us(&h->lock, now) > 0;
 }
 
+static bool is_reader(const struct holding *h)
+{
+    return h->kind == &redlock_shared;
+}
+
 /* The number of the i-th of its resources. */
 static unsigned resource_of(const struct holding *h, unsigned i)
 {
@@ -260,7 +264,7 @@ static void read_one(struct member *m, const struct holding *h)
 
 static void work(struct member *m, const struct holding *h)
 {
-    if (h->is_shared) read_one(m, h);
+    if (is_reader(h)) read_one(m, h);
     else              increment(m, h);
 }
 
@@ -391,10 +395,10 @@ static void draw_resources(struct member *m, struct holding *h)
 /* A reader has no ticket here, and is not late. A writer of what may be read has a plain lock. */
 static void draw_kind(struct member *m, struct holding *h)
 {
+    bool reads = h->count == 1 && !h->overruns && !h->oversleeps;
     h->kind = resources[h->which].kind;
-    if (h->kind != &redlock_shared) return;
-    h->is_shared = h->count == 1 && !h->overruns && !h->oversleeps && dice_between(&m->dice, 1, 100) <= SHARED_PER_CENT;
-    if (!h->is_shared) {
+    if (!is_reader(h)) return;
+    if (!reads || dice_between(&m->dice, 1, 100) > SHARED_PER_CENT) {
         h->kind = &redlock_plain;
         return;
     }
@@ -431,7 +435,7 @@ static void become_writer(struct member *m, struct holding *h)
     insist_on_a_verdict(status, "upgrade");
     if (status != REDLOCK_OK) return;
     note(m, moment_us(), "ends %s %s", h->names, h->token);
-    h->is_shared = false;
+    h->kind = &redlock_plain;
     snprintf(h->names, sizeof h->names, "%s", resources[h->which].name);
     note(m, moment_us(), "asks %s plain", h->names);
     note_win(m, h);
@@ -450,7 +454,7 @@ static void acquire_use_release(struct member *m)
     if (h.oversleeps)   oversleep(m, &h);
     else if (h.is_kept) use_kept(m, &h);
     else                use(m, &h);
-    if (h.is_shared && !h.is_kept && dice_between(&m->dice, 1, 100) <= UPGRADE_PER_CENT) become_writer(m, &h);
+    if (is_reader(&h) && !h.is_kept && dice_between(&m->dice, 1, 100) <= UPGRADE_PER_CENT) become_writer(m, &h);
     write_with_ticket(m, &h);
     note(m, moment_us(), "ends %s %s", h.names, h.token);
     insist_on_a_verdict(redlock_release(&m->client, &h.lock, NULL), "release");

@@ -98,6 +98,7 @@ int main(int argc, char **argv)
     const unsigned workers = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
     int status, bad = 0;
     try_commands();
+    try_head('$', RESP_BULK_MAX);
     for (unsigned i = 0; i < workers; i++) {
         const pid_t pid = fork();
         if (pid < 0) fail("no worker", i);
