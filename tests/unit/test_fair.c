@@ -22,6 +22,8 @@ static enum redlock_status start_fair(struct cluster *cluster, unsigned client, 
 
 #define START_FAIR(client, wait_ms) CHECK_INT(start_fair(cluster, (client), (wait_ms)), REDLOCK_OK)
 #define FAIR(client, wait_ms) do { START_FAIR(client, wait_ms); UNTIL_DONE(client); } while (0)
+/* Client 0 holds it, and clients 1 and 2 wait in that order. */
+#define HOLD_AND_QUEUE do { FAIR(0, 0); START_FAIR(1, WAIT); RUN_MS(50); START_FAIR(2, WAIT); RUN_MS(50); } while (0)
 #define PHASE(client) (LOCK(client)->phase)
 #define OOM "-OOM command not allowed when used memory > 'maxmemory'.\r\n"
 
@@ -294,7 +296,7 @@ TEST(a_doorway_whose_answers_did_not_come_begins_anew)
     EXPECT_KEYS("door", 2);
     memcpy(token, LOCK(0)->token, sizeof token);
     polls = CALLS(0, "ACQUIRE");
-    for (unsigned ms = 0; ms < 1000 && CALLS(0, "ACQUIRE") == polls; ms++) RUN_MS(1);
+    RUN_WHILE(CALLS(0, "ACQUIRE") == polls, 1000);
     CHECK_INT(CALLS(0, "ACQUIRE"), polls + 1);
     CHECK(memcmp(token, LOCK(0)->token, sizeof token) != 0);
     HEAL_ALL;
@@ -318,7 +320,7 @@ TEST(a_lock_that_begins_anew_and_waits_for_random_bytes_is_not_called)
     RUN_MS(20);
     cluster->clients[1].starved = true;
     ENGINE(1)->entropy_size = 0;
-    for (unsigned ms = 0; ms < 1000 && PHASE(1) != REDLOCK_PHASE_NEEDS_ENTROPY; ms++) RUN_MS(1);
+    RUN_WHILE(PHASE(1) != REDLOCK_PHASE_NEEDS_ENTROPY, 1000);
     CHECK_INT(PHASE(1), REDLOCK_PHASE_NEEDS_ENTROPY);
     CHECK(LOCK(1)->wait_number != 0);
     snprintf(text, sizeof text, "messageredlock:0123456789abcdef%u", (unsigned)LOCK(1)->wait_number);
@@ -422,11 +424,7 @@ TEST(a_release_calls_the_first_in_the_queue)
 {
     CLUSTER_OF(3, 3, config.wake_ups = true; config.retry_ms = 60000);
 
-    FAIR(0, 0);
-    START_FAIR(1, WAIT);
-    RUN_MS(50);
-    START_FAIR(2, WAIT);
-    RUN_MS(50);
+    HOLD_AND_QUEUE;
     START_RELEASE(0);
     RUN_MS(5);
     EXPECT_STATUS(1, REDLOCK_OK);
@@ -620,11 +618,7 @@ TEST(a_waiter_that_has_died_at_the_head_costs_its_lease_at_most)
     for (unsigned wakes = 0; wakes < 2; wakes++) {
         TAP_CONTEXT("wake-ups: %u", wakes);
         CLUSTER_OF(3, 3, config.wake_ups = wakes > 0);
-        FAIR(0, 0);
-        START_FAIR(1, WAIT);
-        RUN_MS(50);
-        START_FAIR(2, WAIT);
-        RUN_MS(50);
+        HOLD_AND_QUEUE;
         FREEZE(1);
         START_RELEASE(0);
         RUN_MS(LEASE / 2);
@@ -703,7 +697,7 @@ TEST(locks_that_wait_for_one_queue_do_not_all_look_at_the_same_intervals)
     for (unsigned i = 0; i < 5; i++) {
         const uint32_t rounds = LOCK(1)->round.number;
         started_at = LOCK(1)->round.started_at;
-        for (unsigned ms = 0; ms < 2000 && LOCK(1)->round.number == rounds; ms++) RUN_MS(1);
+        RUN_WHILE(LOCK(1)->round.number == rounds, 2000);
         changes += LOCK(1)->round.started_at - started_at != last_us;
         last_us = LOCK(1)->round.started_at - started_at;
     }
@@ -715,11 +709,7 @@ TEST(a_waiter_that_reaches_a_minority_loses_its_place)
 {
     CLUSTER_OF(5, 3, (void)0);
 
-    FAIR(0, 0);
-    START_FAIR(1, WAIT);
-    RUN_MS(50);
-    START_FAIR(2, WAIT);
-    RUN_MS(50);
+    HOLD_AND_QUEUE;
     for (unsigned k = 2; k < 5; k++) cluster_stall(cluster, 1, k);
     RUN_MS(LEASE + 2000);
     CHECK_INT(queued_on(cluster, 0), 1);
@@ -737,13 +727,9 @@ TEST(s25_a_round_that_no_quorum_answers_costs_no_turn)
 {
     CLUSTER_OF(3, 3, (void)0);
 
-    FAIR(0, 0);
-    START_FAIR(1, WAIT);
-    RUN_MS(50);
-    START_FAIR(2, WAIT);
-    RUN_MS(50);
+    HOLD_AND_QUEUE;
     for (unsigned k = 1; k < 3; k++) cluster_stall(cluster, 1, k);
-    for (unsigned ms = 0; ms < 3000 && redlock_attempt_status(LOCK(1)) != REDLOCK_NO_QUORUM; ms++) RUN_MS(1);
+    RUN_WHILE(redlock_attempt_status(LOCK(1)) != REDLOCK_NO_QUORUM, 3000);
     CHECK_INT(redlock_attempt_status(LOCK(1)), REDLOCK_NO_QUORUM);
     HEAL_ALL;
     RUN_MS(2000);
@@ -1019,7 +1005,7 @@ TEST(s14_a_waiter_lets_as_much_time_pass_as_its_round_took)
     RUN_MS(3000);
     for (unsigned i = 0; i < 3; i++) {
         const struct redlock_round last = LOCK(1)->round;
-        for (unsigned ms = 0; ms < 2000 && LOCK(1)->round.number == last.number; ms++) RUN_MS(1);
+        RUN_WHILE(LOCK(1)->round.number == last.number, 2000);
         CHECK(LOCK(1)->round.started_at - last.started_at >= 800000);
     }
 }
@@ -1038,7 +1024,7 @@ TEST(a_waiter_looks_again_soon_where_a_quorum_of_answers_has_become_impossible)
     LINK(1, 0)->delay_us = 40000;
     LINK(1, 1)->delay_us = 30000;
     ANSWERS_ONCE(0, "EVALSHA", OOM);
-    for (unsigned ms = 0; ms < 3000 && PHASE(1) != REDLOCK_PHASE_ACQUIRING; ms++) RUN_MS(1);
+    RUN_WHILE(PHASE(1) != REDLOCK_PHASE_ACQUIRING, 3000);
     CHECK_INT(PHASE(1), REDLOCK_PHASE_ACQUIRING);
     RUN_MS(50);
     CHECK_INT(PHASE(1), REDLOCK_PHASE_WAITING);
@@ -1509,19 +1495,13 @@ TEST(a_hand_over_in_strict_order_takes_two_round_trips)
     }
 }
 
-/* The memory of nodes has an entry for each client that waits, and nothing when they have died, whoever
- * comes then or does not. */
 /* If a dead one is the first, its lease would end when the clock shows the same time again. */
 TEST(a_dead_head_is_waited_for_no_longer_where_the_clocks_of_nodes_step_back)
 {
     for (unsigned stepped = 1; stepped <= 3; stepped += 2) {
         CLUSTER_OF(3, 3, (void)0);
 
-        FAIR(0, 0);
-        START_FAIR(1, WAIT);
-        RUN_MS(50);
-        START_FAIR(2, WAIT);
-        RUN_MS(50);
+        HOLD_AND_QUEUE;
         cluster_client_dies(cluster, 1);
         for (unsigned k = 0; k < stepped; k++) NODE_CLOCK_STEPS_MS(k, -600000);
         RELEASE(0);
@@ -1554,6 +1534,8 @@ TEST(s25_a_waiter_keeps_its_turn_where_the_clock_of_a_node_steps_back)
     EXPECT_STATUS(2, REDLOCK_OK);
 }
 
+/* The memory of nodes has an entry for each client that waits, and nothing when they have died, whoever
+ * comes then or does not. */
 TEST(what_dead_engines_leave_in_a_queue_is_gone_after_their_lease)
 {
     static const char *const beside[] = { "door#queue", "door#lease", "door#grant" };

@@ -40,7 +40,7 @@ static int64_t last_extension_ms(const struct model_node *node)
 /* Runs until node 0 has got an extension, or the TTL is over. */
 static void run_until_extended(struct cluster *cluster)
 {
-    for (unsigned ms = 0; ms < DOOR_TTL && CALLS(0, "EXTEND") == 0; ms++) RUN_MS(1);
+    RUN_WHILE(CALLS(0, "EXTEND") == 0, DOOR_TTL);
     CHECK_INT(CALLS(0, "EXTEND"), 1);
 }
 
@@ -178,7 +178,7 @@ TEST(an_extension_of_the_keepers_that_ends_with_the_lock_is_decided)
     ACQUIRE(0, "door", DOOR_TTL);
     KEEP(0, 0);
     HANG(0); HANG(1); HANG(2);
-    for (unsigned ms = 0; ms < DOOR_TTL && redlock_last_round(LOCK(0))->command != REDLOCK_COMMAND_EXTEND; ms++) RUN_MS(1);
+    RUN_WHILE(redlock_last_round(LOCK(0))->command != REDLOCK_COMMAND_EXTEND, DOOR_TTL);
     CHECK_INT(redlock_last_round(LOCK(0))->decided_at, 0);
     FREEZE(0);
     RUN_MS(2 * DOOR_TTL);

@@ -471,14 +471,20 @@ TEST(s5_an_upgrade_of_which_nothing_is_known_is_undone_by_an_extension_or_a_rele
     }
 }
 
-TEST(s10_an_upgrade_whose_answers_come_after_the_validity_leaves_nothing_held)
+static void hold_briefly(struct cluster *cluster)
 {
-    SHARING(3, 1);
     struct redlock_request brief = shared_request(0);
 
     brief.ttl_ms = 300;
     CHECK_INT(cluster_acquire(cluster, 0, 0, &brief), REDLOCK_OK);
     UNTIL_DONE(0);
+}
+
+TEST(s10_an_upgrade_whose_answers_come_after_the_validity_leaves_nothing_held)
+{
+    SHARING(3, 1);
+
+    hold_briefly(cluster);
     STALL(0); STALL(1); STALL(2);
     CHECK_INT(start_upgrade(cluster, 0), REDLOCK_OK);
     RUN_MS(1000);
@@ -496,11 +502,8 @@ TEST(s10_an_upgrade_whose_answers_come_after_the_validity_leaves_nothing_held)
 TEST(s10_a_reader_whose_validity_ends_while_its_upgrade_is_undone_is_lost)
 {
     SHARING(3, 1);
-    struct redlock_request brief = shared_request(0);
 
-    brief.ttl_ms = 300;
-    CHECK_INT(cluster_acquire(cluster, 0, 0, &brief), REDLOCK_OK);
-    UNTIL_DONE(0);
+    hold_briefly(cluster);
     RUN_MS(5);
     for (unsigned k = 0; k < 2; k++) ANSWERS_ONCE(k, "EVAL", ":-1\r\n");
     CHECK_INT(start_upgrade(cluster, 0), REDLOCK_OK);

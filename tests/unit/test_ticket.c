@@ -48,11 +48,11 @@ TEST(s15_a_counter_that_other_nodes_find_too_far_ahead_is_not_followed_for_ever)
     start_beside(cluster, "$19\r\n1900000000000000 -2\r\n");
     RUN_MS(5);
     for (unsigned k = 0; k < 2; k++) ANSWERS_ONCE(k, "EVALSHA", "-AHEAD of the clock of this node: 1800000000\r\n");
-    for (unsigned ms = 0; ms < 2000 && LOCK(0)->ticket != 1900000000000001; ms++) RUN_MS(1);
+    RUN_WHILE(LOCK(0)->ticket != 1900000000000001, 2000);
     CHECK_INT(LOCK(0)->ticket, 1900000000000001);
     RUN_US(500);
     for (unsigned k = 0; k < 2; k++) ANSWERS_AS_EVER(k), ANSWERS(k, "EVALSHA", TAKEN);
-    for (unsigned ms = 0; ms < 2000 && LOCK(0)->ticket >= 1900000000000001; ms++) RUN_MS(1);
+    RUN_WHILE(LOCK(0)->ticket >= 1900000000000001, 2000);
     TAP_CHECK(LOCK(0)->ticket < WALL_US + CLIENT_NOW(0) + 1, "the ticket is still %llu", (unsigned long long)LOCK(0)->ticket);
 }
 
@@ -66,13 +66,13 @@ TEST(s15_a_client_that_found_a_counter_too_far_ahead_follows_the_next_one_that_i
     start_beside(cluster, "$19\r\n1900000000000000 -2\r\n");
     RUN_MS(5);
     for (unsigned k = 0; k < 2; k++) ANSWERS_ONCE(k, "EVALSHA", "-AHEAD of the clock of this node: 1800000000\r\n");
-    for (unsigned ms = 0; ms < 2000 && LOCK(0)->ticket != 1900000000000001; ms++) RUN_MS(1);
+    RUN_WHILE(LOCK(0)->ticket != 1900000000000001, 2000);
     CHECK_INT(LOCK(0)->ticket, 1900000000000001);
     RUN_US(500);
     const uint64_t counter = WALL_US + CLIENT_NOW(0) + 20000000;
     snprintf(refusal, sizeof refusal, "$19\r\n%llu -2\r\n", (unsigned long long)counter);
     for (unsigned k = 0; k < 3; k++) ANSWERS_AS_EVER(k), ANSWERS(k, "EVALSHA", refusal);
-    for (unsigned ms = 0; ms < 2000 && LOCK(0)->ticket != counter + 1; ms++) RUN_MS(1);
+    RUN_WHILE(LOCK(0)->ticket != counter + 1, 2000);
     CHECK_INT(LOCK(0)->ticket, counter + 1);
 }
 
@@ -87,7 +87,7 @@ TEST(s15_a_client_whose_own_clock_is_too_far_ahead_follows_a_counter_that_is_fur
     for (unsigned k = 0; k < 2; k++) ANSWERS(k, "EVALSHA", "-AHEAD of the clock of this node: 1700000000\r\n");
     ANSWERS(2, "EVALSHA", "$19\r\n1900000000000000 -2\r\n");
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
-    for (unsigned ms = 0; ms < 2000 && LOCK(0)->round.number < 2; ms++) RUN_MS(1);
+    RUN_WHILE(LOCK(0)->round.number < 2, 2000);
     CHECK_INT(LOCK(0)->ticket, 1900000000000001);
 }
 
@@ -411,7 +411,7 @@ TEST(a_clock_that_comes_to_its_end_while_a_lock_waits_ends_the_wait)
     CLUSTER(3);
     RIVAL_ON_ALL("door", 60000);
     CHECK_INT(start_at_wall(cluster, 9007199254740991, WAIT_MS), REDLOCK_OK);
-    for (unsigned ms = 0; ms < 2000 && redlock_lock_status(LOCK(0)) == REDLOCK_PENDING; ms++) RUN_MS(1);
+    RUN_WHILE(redlock_lock_status(LOCK(0)) == REDLOCK_PENDING, 2000);
     EXPECT_STATUS(0, REDLOCK_BAD_CLOCK);
     RUN_MS(100);
     CHECK(IDLE(0));
@@ -480,7 +480,7 @@ TEST(s15_every_attempt_proposes_more_than_the_last_though_nothing_new_was_seen)
     request.wall_us = 1000;
     ANSWERS(0, "EVALSHA", "$10\r\n50000000 5\r\n");
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
-    for (unsigned ms = 0; ms < 5000 && CALLS(0, "EVALSHA") < 3; ms++) RUN_MS(1);
+    RUN_WHILE(CALLS(0, "EVALSHA") < 3, 5000);
     CHECK_INT(LOCK(0)->ticket, 50000002);
 }
 

@@ -60,7 +60,7 @@ TEST(a_flag_that_is_lost_costs_a_wake_up_and_not_the_lock)
         RUN_MS(50);
         lose_flags(cluster);
         check_flags(cluster, false);
-        if (renews) for (unsigned ms = 0; ms < 25000 && !has_flag(cluster, 0); ms++) RUN_MS(1);
+        if (renews) RUN_WHILE(!has_flag(cluster, 0), 25000);
         if (renews) RUN_MS(10);
         CHECK_INT(has_flag(cluster, 0), renews > 0);
         START_RELEASE(0);
@@ -247,7 +247,7 @@ TEST(an_entry_is_given_back_although_a_late_refusal_made_the_release_needless)
     DELAY_ALL_US(5000);
     DELAY_US(2, 200000);
     const unsigned tries = LOCK(0)->round.number;
-    for (unsigned ms = 0; ms < 1000 && LOCK(0)->round.number == tries; ms++) RUN_MS(1);
+    RUN_WHILE(LOCK(0)->round.number == tries, 1000);
     for (unsigned i = 1; i < REDLOCK_PIPELINE_MIN; i++, name[5]++) START_ACQUIRE_LOCK(0, i, name, 10000, 0);
     RUN_MS(50);
     cluster_cancel(cluster, 0, 0);
@@ -268,7 +268,7 @@ TEST(an_entry_is_given_back_at_once_although_the_release_waits_for_another_node)
     STORY_NODES CHECK_INT(entries_on(cluster, story_k), 1);
     DELAY_US(2, 400000);
     const unsigned tries = LOCK(0)->round.number;
-    for (unsigned ms = 0; ms < 1000 && LOCK(0)->round.number == tries; ms++) RUN_MS(1);
+    RUN_WHILE(LOCK(0)->round.number == tries, 1000);
     RUN_MS(5);
     for (unsigned k = 0; k < 2; k++) REMOVE_KEY(k, "door");
     UNTIL_DONE(0);
@@ -382,7 +382,7 @@ TEST(s8_what_an_entry_of_an_earlier_round_was_told_is_not_counted_with_the_answe
     LINK(0, 2)->deaf = true;
     ANSWERS_ONCE(0, "EVALSHA", ":100\r\n");
     const uint32_t round = LOCK(0)->round.number;
-    for (unsigned ms = 0; ms < 1000 && LOCK(0)->round.number == round; ms++) RUN_MS(1);
+    RUN_WHILE(LOCK(0)->round.number == round, 1000);
     RUN_MS(2);
     CHECK_INT(LOCK(0)->phase, REDLOCK_PHASE_WAITING);
     LINK(0, 2)->deaf = false;
@@ -467,7 +467,7 @@ TEST(when_the_guard_ends_and_a_quorum_may_vote_again_a_waiting_client_tries_with
         DOWN(0); DOWN(1); DOWN(2);
         RUN_MS(10);
         UP(0); UP(1); UP(2);
-        for (unsigned ms = 0; ms < 10000 && !(VOTES(1, 0) + VOTES(1, 1) + VOTES(1, 2) >= 2); ms++) RUN_MS(1);
+        RUN_WHILE(!(VOTES(1, 0) + VOTES(1, 1) + VOTES(1, 2) >= 2), 10000);
         RUN_MS(2 * (REDLOCK_RETRY_MS + REDLOCK_RETRY_MS / 2));
         EXPECT_STATUS(1, REDLOCK_OK);
     }
@@ -485,7 +485,7 @@ TEST(when_a_quorum_that_was_cut_off_is_back_a_waiting_client_tries_within_two_pa
         for (unsigned k = 0; k < 3; k++) cluster_cut(cluster, 0, k, false);
         RUN_MS(20000);
         HEAL_ALL;
-        for (unsigned ms = 0; ms < 10000 && !(VOTES(0, 0) + VOTES(0, 1) + VOTES(0, 2) >= 2); ms++) RUN_MS(1);
+        RUN_WHILE(!(VOTES(0, 0) + VOTES(0, 1) + VOTES(0, 2) >= 2), 10000);
         RUN_MS(2 * (REDLOCK_RETRY_MS + REDLOCK_RETRY_MS / 2));
         EXPECT_STATUS(0, REDLOCK_OK);
     }

@@ -76,6 +76,9 @@ static inline void story_plan(struct model_node *node, const char *command, cons
 #define RUN_MS(ms) do { cluster_run_ms(cluster, (ms)); STORY_GOES_ON; } while (0)
 #define RUN_US(us) do { cluster_run_us(cluster, (us)); STORY_GOES_ON; } while (0)
 
+/* So many ms at most. */
+#define RUN_WHILE(condition, limit_ms) for (unsigned story_ms = 0; story_ms < (limit_ms) && (condition); story_ms++) RUN_MS(1)
+
 #define UNTIL_DONE(client) UNTIL_LOCK_DONE(client, 0)
 #define UNTIL_LOCK_DONE(client, lock)                                                         \
     do {                                                                                      \
