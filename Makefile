@@ -340,17 +340,17 @@ $(BUILD)/chaos_client $(BUILD)/chaos_driver $(BUILD)/chaos_failovers:
 	@echo "  LINK  $@"
 	$(Q)$(LINK)
 
-$(BUILD)/chaos_clock.so: tests/chaos/clock.c tests/chaos/clock.h $(BUILD)/flags
+$(BUILD)/chaos_preload.so: tests/chaos/clock.c tests/chaos/death.c tests/chaos/clock.h $(BUILD)/flags
 	@echo "  LINK  $@"
-	$(Q)$(COMPILE) -fPIC -shared -o $@ $<
+	$(Q)$(COMPILE) -fPIC -shared -o $@ $(filter %.c,$^)
 
-chaos: $(BUILD)/chaos_client $(BUILD)/chaos_driver $(BUILD)/chaos_clock.so
+chaos: $(BUILD)/chaos_client $(BUILD)/chaos_driver $(BUILD)/chaos_preload.so
 	@tools/need redis-server perl python3
 	@BUILD='$(abspath $(BUILD))' tests/chaos/run $(or $(SECONDS),60)
 
 # A master behind three real sentinels, killed, stopped or cut off for so many failovers (20 or more), each of about six seconds.
 # Without the guard, and without a majority of the sentinels, there must be overlaps.
-chaos-sentinel: $(BUILD)/chaos_client $(BUILD)/chaos_failovers $(BUILD)/chaos_clock.so
+chaos-sentinel: $(BUILD)/chaos_client $(BUILD)/chaos_failovers $(BUILD)/chaos_preload.so
 	@tools/need redis-server python3
 	@BUILD='$(abspath $(BUILD))' tests/chaos/run-sentinel $(or $(FAILOVERS),20)
 

@@ -132,7 +132,7 @@ int main(int argc, char **argv)
     if (argc != 8) bail_out("usage: chaos_driver CLIENT CLOCK RECORDER DIRECTORY SECONDS SEED MODE");
     const struct mode *mode = mode_of(argv[7]);
     world.client = argv[1];
-    world.clock = argv[2];
+    world.preload = argv[2];
     world.recorder = argv[3];
     world.directory = argv[4];
     world.guard_ms = mode->guard_ms;

@@ -404,7 +404,7 @@ int main(int argc, char **argv)
     if (argc != 7) bail_out("usage: chaos_failovers CLIENT CLOCK DIRECTORY FAILOVERS SEED MODE");
     struct story story = { .w = &world, .mode = mode_of(argv[6]) };
     world.client = argv[1];
-    world.clock = argv[2];
+    world.preload = argv[2];
     world.directory = argv[3];
     world.guard_ms = story.mode->guard_ms;
     world.manner = "steady";

@@ -102,11 +102,10 @@ static void change_links(struct faults *f, unsigned k, enum fault fault)
 
 static void strike(struct faults *f, unsigned k, enum fault fault)
 {
-    struct server *s = &f->world->nodes[k].server;
     if (fault == FAULT_SERVER_EMPTIED || fault == FAULT_SERVER_KILLED)
-        server_crash(s);
+        node_crash(f->world, k);
     else if (fault == FAULT_SERVER_STOPPED)
-        server_freeze(s);
+        server_freeze(&f->world->nodes[k].server);
     else
         change_links(f, k, fault);
 }

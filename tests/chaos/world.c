@@ -46,6 +46,21 @@ void link_set(struct world *w, unsigned k, unsigned house, struct weather there,
     network_set(&w->network, k, place_of_house(house), back);
 }
 
+/* ---- Processes ---- */
+
+/* Looks without taking the news away from process_wait(). */
+static bool is_over(pid_t pid)
+{
+    siginfo_t info = { 0 };
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
+static bool is_over_by(pid_t pid, uint64_t until_ms)
+{
+    while (!is_over(pid) && clock_ms() < until_ms) nap_ms(1);
+    return is_over(pid);
+}
+
 /* ---- Servers ---- */
 
 static uint64_t wall_us(void)
@@ -85,7 +100,7 @@ static void enter_node(const struct world *w, unsigned k)
     char setting[48];
     snprintf(setting, sizeof setting, "%" PRIu64 ":%u", w->clock_origin_us, fast_ppm_of(k));
     setenv("CHAOS_CLOCK", setting, 1);
-    setenv("LD_PRELOAD", w->clock, 1);
+    setenv("LD_PRELOAD", w->preload, 1);
     enter(w, k);
 }
 
@@ -142,9 +157,20 @@ static void list_node(struct world *w, unsigned k)
     snprintf(w->list + size, sizeof w->list - size, "%s%s:%u", k > 0 ? "," : "", address, (unsigned)n->server.port);
 }
 
+/* It dies when it has told its recorder (death.c). */
+void node_crash(struct world *w, unsigned k)
+{
+    struct server *s = &w->nodes[k].server;
+    if (s->pid == 0) return;
+    kill(s->pid, SIGUSR2);
+    if (!is_over_by(s->pid, clock_ms() + GOODBYE_MS)) world_note(w, "failure: server %u did not die when it was told to", k);
+    server_crash(s);
+}
+
 void node_restart(struct world *w, unsigned k, bool empty)
 {
     struct node *n = &w->nodes[k];
+    node_crash(w, k);
     if (empty) n->life++;
     node_configure(w, k);
     enter_node(w, k);
@@ -206,13 +232,6 @@ void member_kill(struct world *w, struct member *m)
     m->pid = 0;
 }
 
-/* Looks without taking the news away from process_wait(). */
-static bool is_over(pid_t pid)
-{
-    siginfo_t info = { 0 };
-    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
-}
-
 bool member_has_ended(struct world *w, struct member *m)
 {
     if (m->pid == 0 || !is_over(m->pid)) return false;
@@ -223,8 +242,7 @@ bool member_has_ended(struct world *w, struct member *m)
 
 static void await_end(struct world *w, struct member *m, uint64_t until_ms)
 {
-    while (!is_over(m->pid) && clock_ms() < until_ms) nap_ms(5);
-    if (!is_over(m->pid)) {
+    if (!is_over_by(m->pid, until_ms)) {
         world_note(w, "failure: a client did not end when it was told to");
         kill(m->pid, SIGKILL);
     }

@@ -27,7 +27,7 @@ enum {
     FAST_PPM_STEP = 500,    /* The step from each server to the next. */
     CONFIG_SIZE = 512,
     LIST_SIZE = NODES * (NETWORK_ADDRESS_SIZE + sizeof ":65535,"),
-    GOODBYE_MS = 15000      /* The time that a client may take to end, for a wait, a round and a close. Far more. */
+    GOODBYE_MS = 15000      /* The time that a client may take to end, for a wait, a round and a close, or a server. Far more. */
 };
 
 _Static_assert(NODES + HOUSES <= PLACES_MAX, "each has a place");
@@ -48,7 +48,7 @@ struct member {
 
 struct world {
     const char *client, *recorder;  /* The programs. */
-    const char *clock;      /* The library that makes the servers' clocks run fast, see clock.c. */
+    const char *preload;    /* Into servers; it makes their clocks run fast, and has them die in time (clock.c, death.c). */
     uint64_t clock_origin_us;
     const char *directory;  /* The folder in which everybody writes. */
     uint32_t guard_ms;
@@ -67,8 +67,8 @@ struct world {
 __attribute__((format(printf, 2, 3)))
 void world_note(struct world *w, const char *format, ...);
 
-/* Makes the network, and starts the servers and their recorders. client, recorder, clock, directory, guard_ms, manner and dice
- * are set. */
+/* Makes the network, and starts the servers and their recorders. client, recorder, preload, directory, guard_ms, manner and
+ * dice are set. */
 void world_open(struct world *w);
 
 /* The first of it alone. Servers are then for the caller to start, and list for the caller to write. */
@@ -96,7 +96,9 @@ bool member_has_ended(struct world *w, struct member *m);
 void crew_end(struct world *w);
 void recorders_end(struct world *w);
 
-/* Starts a server that was killed, without its memory if it is to be empty, otherwise with its append-only file. */
+/* Kills a server; starts it, and kills it before if it runs, without its memory if it is to be empty, otherwise with its
+ * append-only file. */
+void node_crash(struct world *w, unsigned k);
 void node_restart(struct world *w, unsigned k, bool empty);
 
 /* How fast the clock of a server really runs, which is noted. A failure unless it was told to be so.
