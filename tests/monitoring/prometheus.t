@@ -211,6 +211,9 @@ done
 
 # ---- Fewer and fewer ----
 
+# A node without memory grants nothing, so three of five are left before the next one is down.
+ask 0 CONFIG SET maxmemory 0 >/dev/null
+check 'a node that has memory again votes again' soon has_data 'sum(redlock_node_votes{cluster="real"}) == 4'
 on 3 KILL
 over "$pid_3"
 check 'NoMargin fires, with three of five' soon fires RedlockNoMargin ',cluster="real"'
