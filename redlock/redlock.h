@@ -704,15 +704,15 @@ unsigned redlock_confirmed(const struct redlock_lock *lock);
 
 /* One command to all nodes at once, with the votes on it, as sets of node numbers. */
 struct redlock_round {
+    uint32_t number;            /* Number among this lock's rounds. A vote counts only for its own round (S8), */
+    uint8_t command;            /* and only as the answer to the command that the round is about. */
+    uint8_t node_count;
+    uint16_t granted, refused, unknown, not_asked;
+    uint32_t ttl_ms;
     uint64_t started_at;        /* Before the first byte was sent (S2). */
     uint64_t decided_at;        /* When the round was decided; 0 until then. */
     uint64_t deadline_at;       /* Votes are waited for until then. */
-    uint32_t ttl_ms;
     uint64_t drift_us;          /* The configured part of the TTL, rounded up, and 2 ms. */
-    uint32_t number;            /* Number among this lock's rounds. A vote counts only for its own round (S8), */
-    uint8_t command;            /* and only as the answer to the command that the round is about. */
-    uint16_t granted, refused, unknown, not_asked;
-    uint8_t node_count;
 };
 
 /* The last round. Valid until the lock's next operation. */
@@ -1073,17 +1073,18 @@ struct redlock_lock {
     uint16_t taken;                     /* Nodes that refused because a resource is taken, not because of the ticket. */
     uint16_t entries, woken;              /* Sets of nodes: it has an entry among the waiters there; they have woken it. */
     struct redlock_permit permit;
-    struct redlock_name name;           /* Name of the only resource. For several, bytes is the caller's set, sorted. */
-    uintptr_t bond;                     /* The addresses of lock and engine, combined, so that a copy's differ. 0: no engine's. */
     uint32_t outstanding;               /* Commands that are not answered yet, on all nodes. */
     uint32_t ttl_ms, min_validity_ms;
+    uint32_t owed_ttl_ms;               /* The longest TTL that was sent and may be running on some node. */
+    uint32_t wait_number;               /* Tells its entries among the waiters from those of other locks. 0: it waits for none. */
     const struct redlock_kind *kind;    /* redlock_plain until it is used. */
-    struct redlock_round round;
     uint64_t valid_from, valid_until;   /* Compared with the clock, not believed (S10). */
     uint64_t wait_until;                /* No attempt begins later; 0: one attempt. */
     uint64_t retry_at;
+    struct redlock_round round;
+    struct redlock_name name;           /* Name of the only resource. For several, bytes is the caller's set, sorted. */
+    uintptr_t bond;                     /* The addresses of lock and engine, combined, so that a copy's differ. 0: no engine's. */
     uint64_t owed_until, debt_at;       /* When the last TTL has run out on every node, and when debts are tried again. */
-    uint32_t owed_ttl_ms;               /* The longest TTL that was sent and may be running on some node. */
     bool is_adopted;                    /* Another process acquired it, and it has not been released here (S17). */
     uint8_t listening;                  /* Progress of listening to Redisson's channel of its name. */
     bool has_timed_out;                 /* A tick found that the time of its round was over. */
@@ -1091,7 +1092,6 @@ struct redlock_lock {
     uint64_t wake_at;                   /* Heap of locks by time. */
     struct redlock_lock *heap_child, *heap_next, *heap_previous;
     uint32_t extension_limit, extension_count;
-    uint32_t wait_number;               /* Tells its entries among the waiters from those of other locks. 0: it waits for none. */
     uint32_t yields_to;                 /* A hash of the name whose release has woken somebody. 0: nobody was woken. */
     uint64_t ticket, ticket_seen;       /* Ticket of the current attempt or the lock, and the largest reported by nodes. */
     uint64_t wall_offset_us;            /* Wall clock minus this clock when the operation began. */
@@ -1253,6 +1253,7 @@ struct redlock_event_ring {
 };
 
 struct redlock {
+    uint64_t now_us;                    /* Time of the call under way, or of the last one. */
     uint8_t node_count;
     uint8_t session_count;
     uint8_t entropy_size;
@@ -1282,7 +1283,6 @@ struct redlock {
     uint32_t dice;                      /* For delays, which need no secrecy. Tokens come from entropy alone. */
     uint64_t listen_until;              /* How long subscriptions stay open when nobody waits. */
     uint8_t name[REDLOCK_NAME_SIZE];    /* Random, the name of its subscriptions. */
-    uint64_t now_us;                    /* Time of the call under way, or of the last one. */
     struct redlock_config config;
     uint8_t entropy[REDLOCK_ENTROPY_MAX];
     uint32_t question_count;            /* The last number of a question. */
