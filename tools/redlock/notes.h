@@ -30,6 +30,13 @@ struct session {
     const struct output *output;                /* Of the settings. */
     unsigned rights;                            /* What an ACL must allow: see rights_parts(). */
     bool wants_ticket;                          /* A node that votes and gives none is in trouble. */
+    bool began_well;                            /* A quorum of nodes has voted since it waits for the lock. */
+    uint16_t missing;                           /* The nodes that did not grant the last extension: a set. See votes.h. */
+    enum redlock_status fault;                  /* Of redlock_step: nothing works any longer. OK: none. */
+    int signal;                                 /* That asked the program to end, or 0. */
+    int watched;                                /* A descriptor that session_wait() watches, too, until it can be read. -1: none. */
+    uint32_t noted_round;                       /* Of which the notes are. */
+    uint64_t ticket;                            /* The last one that was logged: a lock that is released has none. 0: none was. */
     struct redlock_client client;
     struct redlock_sentinels sentinels;         /* Of the client. */
     struct redlock_lock lock;
@@ -38,14 +45,7 @@ struct session {
     struct redlock_event_ring events;           /* For log and metrics, if there is no trace: they see its own then. */
     struct redlock_event ring[SESSION_EVENTS];
     struct news news;
-    uint64_t ticket;                /* The last one that was logged: a lock that is released has none. 0: none was. */
-    uint32_t noted_round;           /* Of which the notes are. */
     struct session_note notes[REDLOCK_NODES_MAX];
-    enum redlock_status fault;      /* Of redlock_step: nothing works any longer. OK: none. */
-    int signal;                     /* That asked the program to end, or 0. */
-    uint16_t missing;               /* The nodes that did not grant the last extension: a set. See votes.h. */
-    bool began_well;                /* A quorum of nodes has voted since it waits for the lock. */
-    int watched;                    /* A descriptor that session_wait() looks at as well, until it can be read. -1: none. */
 };
 
 /* Takes note of the nodes that are in trouble now. To be called after each step. */

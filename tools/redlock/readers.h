@@ -13,12 +13,12 @@ struct reader {
 };
 
 struct readers {
-    struct reader readers[READERS_SHOWN_MAX];   /* Those on a quorum of nodes: the others are attempts, or what is left of them. */
     unsigned count;
     bool are_more;                  /* A node has more of them than it was asked to tell. */
     bool has_writer;                /* One waits to have it alone: */
     uint64_t writer_wall_us;        /* since then, by its wall clock. */
     unsigned answers;               /* Nodes that told. */
+    struct reader readers[READERS_SHOWN_MAX];   /* Those on a quorum of nodes: the others are attempts, or what is left of them. */
 };
 
 /* Is this what nodes store in place of a token while a lock is shared? */

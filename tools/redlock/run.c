@@ -42,15 +42,10 @@ struct run {
     struct session *session;
     const struct settings *settings;
     const struct holding *holding;
-    struct guardian guardian;
-    struct terminal terminal;
-    struct notifier notifier;
     enum redlock_status kept;       /* What the keeper told last: OK, or why not. */
     uint64_t valid_until;           /* Since the last extension that succeeded. */
     uint64_t hold_until;            /* --max-hold; REDLOCK_NEVER. */
     uint64_t leave_until;           /* --hold-at-least; 0. */
-    struct once once;               /* --once-per */
-    struct votes votes;
     enum ending ending;
     bool has_run;                   /* The command. */
     const char *refusal;            /* Why it could not begin; NULL. */
@@ -58,6 +53,11 @@ struct run {
     bool was_told_to_end;           /* By a signal that was passed on. */
     bool is_within;                 /* Another redlock runs this one, or the script around it. */
     struct proclamation *lead;      /* Of lead; NULL. */
+    struct votes votes;
+    struct terminal terminal;
+    struct guardian guardian;
+    struct notifier notifier;
+    struct once once;               /* --once-per */
 };
 
 static uint64_t sooner(uint64_t a, uint64_t b)

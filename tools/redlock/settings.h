@@ -37,14 +37,12 @@ struct meter_feature;
 struct settings {
     enum command command;
     struct output output;
-    struct redlock_options options;     /* For redlock_open; user and password included. */
     uint32_t ttl_ms;
     uint32_t wait_ms;                   /* REDLOCK_FOREVER */
     uint32_t once_per_ms;               /* run: the period has a mark. 0: it has none. */
     bool waits_through_errors;
     uint8_t busy_exit;
     bool shared;                        /* All resources are. */
-    bool is_shared[REDLOCK_SET_MAX];    /* This one is. */
     uint8_t permits;                    /* run, acquire: one of so many; status: so many are looked at. 0: none, a lock. */
     bool fair;                          /* In strict order. */
     bool redisson;                      /* The lock is one that Java services share. */
@@ -52,8 +50,10 @@ struct settings {
     enum trace_mode trace;
     const struct meter_feature *meter;  /* NULL: none was asked for. */
     unsigned name_count, node_count;
-    const char *names[REDLOCK_SET_MAX]; /* Of the resources, in argv. */
     char *token;                        /* Points into argv. */
+    struct redlock_options options;     /* For redlock_open; user and password included. */
+    bool is_shared[REDLOCK_SET_MAX];    /* This resource is. */
+    const char *names[REDLOCK_SET_MAX]; /* Of the resources, in argv. */
     char resources[RESOURCES_TEXT_MAX]; /* "a, b": cut to this size. */
     char slot_name[REDLOCK_RESOURCE_MAX + 4];   /* "a:3": of the permit that a token is of, and then names[0]. */
     char user[REDLOCK_LOGIN_MAX + 1];

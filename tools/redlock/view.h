@@ -16,7 +16,6 @@ enum verdict {
 struct view {
     struct session *session;
     const char *resource;
-    struct redlock_sight sights[REDLOCK_NODES_MAX];
     unsigned count, quorum;
     unsigned voters;        /* Nodes that have a vote now, */
     unsigned givers;        /* of these, if a ticket is wanted, those that give one, */
@@ -25,12 +24,13 @@ struct view {
     uint16_t barred;        /* Nodes that answer, but let nobody write: a set. Their refusals are noted, too. */
     enum verdict verdict;
     unsigned agreeing;      /* On how many nodes the verdict is true. */
-    unsigned holder;        /* VERDICT_HELD: one of them, */
-    struct held held;       /* and what is known of it. */
-    bool is_shared;         /* VERDICT_HELD: by those, */
-    struct readers readers; /* as far as nodes tell. */
+    unsigned holder;        /* VERDICT_HELD: one of them. */
     bool has_end;           /* VERDICT_HELD: it ends by itself, */
     uint32_t ends_in_ms;    /* as then fewer than a quorum have it. */
+    bool is_shared;         /* VERDICT_HELD: by those */
+    struct readers readers; /* of whom nodes tell. */
+    struct held held;       /* VERDICT_HELD: what is known of the holder. */
+    struct redlock_sight sights[REDLOCK_NODES_MAX];
 };
 
 /* Each is a lock of its own, "RESOURCE:1" and so on. */
