@@ -162,37 +162,48 @@ NET_API void net_close(int fd)
     if (fd >= 0) (void)close(fd);
 }
 
+/* One text and a row of numbers, much smaller than a switch. */
+#define SOCKET_ERRORS(X)                                                   \
+    X(0, "no error")                                                       \
+    X(-NET_END, "connection closed by the server")                         \
+    X(ECONNREFUSED, "connection refused")                                  \
+    X(ECONNRESET, "connection reset")                                      \
+    X(ECONNABORTED, "connection aborted")                                  \
+    X(EPIPE, "connection broken")                                          \
+    X(ENOTCONN, "not connected")                                           \
+    X(EINPROGRESS, "still connecting")                                     \
+    X(ETIMEDOUT, "connection timed out")                                   \
+    X(EHOSTUNREACH, "no route to host")                                    \
+    X(ENETUNREACH, "network unreachable")                                  \
+    X(ENETDOWN, "network down")                                            \
+    X(EADDRNOTAVAIL, "address or local port not available")                \
+    X(EAFNOSUPPORT, "address family not supported here")                   \
+    X(EAGAIN, "too many connections wait to be accepted")                  \
+    X(EMFILE, "too many open files in this process")                       \
+    X(ENFILE, "too many open files in the system")                         \
+    X(ENOMEM, "out of memory for sockets")                                 \
+    X(ENOBUFS, "out of memory for sockets")                                \
+    X(EACCES, "permission denied")                                         \
+    X(EPERM, "permission denied")                                          \
+    X(ENOENT, "no such file: does the server listen on this unix socket?") \
+    X(ENOTSOCK, "not a socket")                                            \
+    X(EPROTOTYPE, "a socket of another type")                              \
+    X(EINTR, "interrupted by a signal")                                    \
+    X(EBADF, "not an open descriptor")
+
 NET_API const char *net_error_text(int error)
 {
-    switch (error) {
-    case 0:             return "no error";
-    case -NET_END:      return "connection closed by the server";
-    case ECONNREFUSED:  return "connection refused";
-    case ECONNRESET:    return "connection reset";
-    case ECONNABORTED:  return "connection aborted";
-    case EPIPE:         return "connection broken";
-    case ENOTCONN:      return "not connected";
-    case EINPROGRESS:   return "still connecting";
-    case ETIMEDOUT:     return "connection timed out";
-    case EHOSTUNREACH:  return "no route to host";
-    case ENETUNREACH:   return "network unreachable";
-    case ENETDOWN:      return "network down";
-    case EADDRNOTAVAIL: return "address or local port not available";
-    case EAFNOSUPPORT:  return "address family not supported here";
-    case EAGAIN:        return "too many connections wait to be accepted";
-    case EMFILE:        return "too many open files in this process";
-    case ENFILE:        return "too many open files in the system";
-    case ENOMEM:
-    case ENOBUFS:       return "out of memory for sockets";
-    case EACCES:
-    case EPERM:         return "permission denied";
-    case ENOENT:        return "no such file: does the server listen on this unix socket?";
-    case ENOTSOCK:      return "not a socket";
-    case EPROTOTYPE:    return "a socket of another type";
-    case EINTR:         return "interrupted by a signal";
-    case EBADF:         return "not an open descriptor";
-    default:            return "system error";
-    }
+#define SOCKET_NUMBER(number, text) number,
+#define SOCKET_TEXT(number, text) text "\0"
+    static const int numbers[] = { SOCKET_ERRORS(SOCKET_NUMBER) };
+    static const char texts[] = SOCKET_ERRORS(SOCKET_TEXT);
+#undef SOCKET_NUMBER
+#undef SOCKET_TEXT
+    const char *text = texts;
+
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++, text += strlen(text) + 1)
+        if (numbers[i] == error) return text;
+    return "system error";
 }
 
 /* --- Waiting --- */

@@ -574,25 +574,19 @@ void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us,
 
 /* ---- Texts ---- */
 
-/* One object, not literals, since gcc puts literals that a switch returns where --gc-sections cannot tell which functions use
- * them. */
-static const struct {
-#define REDLOCK_STATUS_FIELD(number, name, text) char name[sizeof(text)];
-    REDLOCK_STATUSES(REDLOCK_STATUS_FIELD)
-#undef REDLOCK_STATUS_FIELD
-} status_texts = {
-#define REDLOCK_STATUS_FIELD(number, name, text) text,
-    REDLOCK_STATUSES(REDLOCK_STATUS_FIELD)
-#undef REDLOCK_STATUS_FIELD
-};
-
+/* One text and a row of numbers, much smaller than a switch. */
 const char *redlock_status_text(enum redlock_status status)
 {
-    switch (status) {
-#define REDLOCK_STATUS_CASE(number, name, text) case REDLOCK_##name: return status_texts.name;
-    REDLOCK_STATUSES(REDLOCK_STATUS_CASE)
-#undef REDLOCK_STATUS_CASE
-    }
+#define STATUS_NUMBER(number, name, text) number,
+#define STATUS_TEXT(number, name, text) text "\0"
+    static const uint8_t numbers[] = { REDLOCK_STATUSES(STATUS_NUMBER) };
+    static const char texts[] = REDLOCK_STATUSES(STATUS_TEXT);
+#undef STATUS_NUMBER
+#undef STATUS_TEXT
+    const char *text = texts;
+
+    for (size_t i = 0; i < sizeof numbers; i++, text += length_of(text, sizeof texts) + 1)
+        if (numbers[i] == (unsigned)status) return text;
     return "unknown status";
 }
 
