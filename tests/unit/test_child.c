@@ -12,6 +12,7 @@ static pid_t scripted_waitpid(pid_t pid, int *status, int options);
 #define kill scripted_kill
 #define waitpid scripted_waitpid
 #include "../../tools/redlock/child.c"
+#include "../../tools/redlock/descriptors.c"
 #undef kill
 #undef waitpid
 

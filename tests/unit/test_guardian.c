@@ -4,6 +4,7 @@
 
 static uint64_t scripted_now_us(void);
 #define redlock_now_us scripted_now_us
+#include "../../tools/redlock/descriptors.c"
 #include "../../tools/redlock/guardian.c"
 #undef redlock_now_us
 
@@ -125,7 +126,7 @@ static struct guard make_guard(int *told)
 
     begun = 0;
     exec_error = EAGAIN;
-    if (pipe(ends) != 0 || !prepare_end(ends[0]) || !prepare_end(ends[1])) abort();
+    if (!open_pipe(ends)) abort();
     *told = ends[0];
     return (struct guard){ .output = &output, .orders = -1, .reports = ends[1], .timer = -1 };
 }

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/wait.h>
@@ -12,6 +11,7 @@
 #include <sys/prctl.h>
 #endif
 
+#include "descriptors.h"
 #include "signals.h"
 
 /* ---- Start ---- */
@@ -46,10 +46,7 @@ _Noreturn static void become_program(char **program, pid_t parent, int report)
 int child_prepare(struct child *child)
 {
     *child = (struct child){ 0 };
-    if (pipe(child->report) != 0) return errno;
-    for (int i = 0; i < 2; i++)
-        if (fcntl(child->report[i], F_SETFD, FD_CLOEXEC) != 0) return errno;
-    return fcntl(child->report[0], F_SETFL, O_NONBLOCK) != 0 ? errno : 0;
+    return open_pipe(child->report) ? 0 : errno;
 }
 
 int child_start(struct child *child, char **program)

@@ -17,6 +17,24 @@ void occupy_descriptors(void)
     }
 }
 
+static bool prepare_pipe_end(int fd)
+{
+    return fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
+}
+
+bool open_pipe(int ends[2])
+{
+    int error;
+
+    if (pipe(ends) != 0) return false;
+    if (prepare_pipe_end(ends[0]) && prepare_pipe_end(ends[1])) return true;
+    error = errno;
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    errno = error;
+    return false;
+}
+
 bool write_all(int fd, const char *bytes, size_t size)
 {
     assert(fd >= 0);

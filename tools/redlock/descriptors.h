@@ -1,4 +1,4 @@
-/* What a program needs before it opens anything, and to write all of something. */
+/* What a program needs before it opens anything, pipes, and to write all of something. */
 #ifndef DESCRIPTORS_H
 #define DESCRIPTORS_H
 
@@ -9,6 +9,9 @@
  * or a token into a pipe of our own. What is printed on a closed stdout is still lost, and said to be: nothing can be written to
  * what is opened there. */
 void occupy_descriptors(void);
+
+/* Opens a pipe of which nobody inherits an end and no end waits. False: errno says why, and nothing is open. */
+bool open_pipe(int ends[2]);
 
 /* Writes all of it to a descriptor that blocks, however many signals come. False: errno says why. Async-signal-safe. */
 bool write_all(int fd, const char *bytes, size_t size);

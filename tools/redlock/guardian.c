@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,6 +16,7 @@
 #include <sys/timerfd.h>
 #endif
 
+#include "descriptors.h"
 #include "exit_status.h"
 #include "log.h"
 #include "signals.h"
@@ -56,11 +56,6 @@ static int take_message(int fd, void *message, size_t size)
     do taken = read(fd, message, size);
     while (taken < 0 && errno == EINTR);
     return taken == (ssize_t)size ? 1 : taken < 0 ? -1 : 0;
-}
-
-static bool prepare_end(int fd)
-{
-    return fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
 }
 
 /* ---- In the guardian ---- */
@@ -324,15 +319,9 @@ static int open_pipes(int orders[2], int reports[2])
 {
     int error;
 
-    if (pipe(orders) != 0) return errno;
-    if (pipe(reports) == 0) {
-        if (prepare_end(orders[0]) && prepare_end(orders[1]) && prepare_end(reports[0]) && prepare_end(reports[1])) return 0;
-        error = errno;
-        (void)close(reports[0]);
-        (void)close(reports[1]);
-    } else {
-        error = errno;
-    }
+    if (!open_pipe(orders)) return errno;
+    if (open_pipe(reports)) return 0;
+    error = errno;
     (void)close(orders[0]);
     (void)close(orders[1]);
     return error;

@@ -3,10 +3,11 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <unistd.h>
+
+#include "descriptors.h"
 
 static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 };
 static const int more[] = { SIGCHLD, SIGCONT, SIGTSTP, SIGWINCH };
@@ -56,14 +57,9 @@ static bool is_ignored(int number)
     return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-static bool prepare_pipe_end(int fd)
-{
-    return fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
-}
-
 bool signals_open(void)
 {
-    if (pipe(pipe_ends) != 0 || !prepare_pipe_end(pipe_ends[0]) || !prepare_pipe_end(pipe_ends[1])) return false;
+    if (!open_pipe(pipe_ends)) return false;
     (void)sigprocmask(SIG_BLOCK, NULL, &mask_given);
     for (size_t i = 0; i < ENDING_COUNT; i++) {
         if (!is_ignored(ending[i])) catch(ending[i]);

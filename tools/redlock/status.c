@@ -153,7 +153,7 @@ static void print_fingerprint(struct session *session)
     struct fingerprint fingerprint = fingerprint_take(&session->client);
     char text[FINGERPRINT_WORDS_MAX];
 
-    (void)puts(fingerprint_describe(&fingerprint, text));
+    (void)print("%s\n", fingerprint_describe(&fingerprint, text));
 }
 
 static void print_view(const struct view *view)
