@@ -5,6 +5,8 @@
 static uint64_t scripted_now_us(void);
 #define redlock_now_us scripted_now_us
 #include "../../tools/redlock/descriptors.c"
+#include "../../tools/redlock/environment.c"
+#include "../../tools/redlock/print.c"
 #include "../../tools/redlock/guardian.c"
 #undef redlock_now_us
 

@@ -17,6 +17,7 @@
 #endif
 
 #include "descriptors.h"
+#include "environment.h"
 #include "exit_status.h"
 #include "log.h"
 #include "signals.h"
@@ -27,7 +28,7 @@ struct order {
     enum { ORDER_SET, ORDER_RUN, ORDER_VALID, ORDER_SIGNAL, ORDER_END } kind;
     int number;                         /* Of the signal. */
     uint64_t valid_until;               /* RUN, VALID */
-    char text[ORDER_TEXT_MAX + 2];      /* SET: the name, a NUL, the value, a NUL. */
+    char text[ORDER_TEXT_MAX + 1];      /* SET: the variable. */
 };
 
 struct report {
@@ -68,6 +69,8 @@ struct guard {
     bool has_begun;         /* The command, */
     bool is_starting;       /* and it is not known yet whether it runs. */
     bool is_ending_told, is_end_told, is_alone;
+    unsigned set_count;
+    char set[ORDER_SET_MAX][ORDER_TEXT_MAX + 1];    /* Variables of the environment. */
 };
 
 static void tell(const struct guard *guard, struct report report)
@@ -159,10 +162,17 @@ static void tell_refusal(const struct guard *guard, int number, int error)
     if (error) tell(guard, (struct report){ .kind = REPORT_REFUSED, .number = error, .signal = number });
 }
 
+static void set_variable(struct guard *guard, const char *variable)
+{
+    assert(guard->set_count < ORDER_SET_MAX);
+    memcpy(guard->set[guard->set_count], variable, sizeof guard->set[0]);
+    environment_put(guard->set[guard->set_count++]);
+}
+
 static void obey(struct guard *guard, const struct order *order)
 {
     switch (order->kind) {
-    case ORDER_SET:    (void)setenv(order->text, order->text + strlen(order->text) + 1, 1); break;
+    case ORDER_SET:    set_variable(guard, order->text); break;
     case ORDER_RUN:    begin_command(guard, order->valid_until); break;
     case ORDER_VALID:  guard->ward.valid_until = order->valid_until; break;
     case ORDER_SIGNAL: tell_refusal(guard, order->number, child_signal(&guard->ward.child, order->number)); break;
@@ -365,16 +375,17 @@ static bool give_order(const struct guardian *guardian, const struct order *orde
     return send_message(guardian->orders, order, sizeof *order);
 }
 
-void guardian_set(struct guardian *guardian, const char *name, const char *value)
+void guardian_set(struct guardian *guardian, const char *format, ...)
 {
     struct order order = { .kind = ORDER_SET };
-    size_t size = strlen(name) + 1;
+    va_list arguments;
+    int size;
 
-    assert(size > 1 && !strchr(name, '='));
-    if (size + strlen(value) > ORDER_TEXT_MAX + 1) return;
-    memcpy(order.text, name, size);
-    memcpy(order.text + size, value, strlen(value) + 1);
-    (void)give_order(guardian, &order);
+    va_start(arguments, format);
+    size = print_text_list(order.text, sizeof order.text, format, arguments);
+    va_end(arguments);
+    assert(strchr(order.text, '='));
+    if (size < (int)sizeof order.text) (void)give_order(guardian, &order);
 }
 
 bool guardian_run(struct guardian *guardian, uint64_t valid_until)

@@ -38,9 +38,10 @@ struct guardian {
  * lock; it wipes the passwords that the settings have in its own memory. Returns 0, or an errno: then nothing is left. */
 int guardian_start(struct guardian *guardian, struct settings *settings, const struct holding *holding, uint32_t margin_ms);
 
-/* Sets a variable in the environment that the command will have. Both are copied; up to ORDER_TEXT_MAX bytes together. */
-enum { ORDER_TEXT_MAX = 126 };
-void guardian_set(struct guardian *guardian, const char *name, const char *value);
+/* Sets a variable in the environment that the command will have: "NAME=VALUE", of up to ORDER_TEXT_MAX bytes; up to
+ * ORDER_SET_MAX variables. */
+enum { ORDER_TEXT_MAX = 127, ORDER_SET_MAX = 4 };
+void guardian_set(struct guardian *guardian, const char *format, ...) PRINT_LIKE(2, 3);
 
 /* Lets the command begin; guardian_look() finds out that it has, however long a file system lets its exec() wait. False: the
  * guardian was killed, and nothing runs. */

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #endif
 
+#include "environment.h"
 #include "text.h"
 
 void login_hide(char *word)
@@ -24,7 +25,7 @@ void login_forget_variable(const char *name, char *value)
 {
     assert(value);
     text_wipe(value, strlen(value));
-    (void)unsetenv(name);
+    environment_take(name);
 }
 
 /* Copies a text that a variable or an option gave, whose room is size bytes. */

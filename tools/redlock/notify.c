@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "environment.h"
 #include "print.h"
 #include "text.h"
 
@@ -23,7 +24,7 @@ void notify_open(struct notifier *notifier)
         if (name[0] == '@') notifier->address.sun_path[0] = '\0';
         notifier->size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size);
     }
-    (void)unsetenv("NOTIFY_SOCKET");
+    environment_take("NOTIFY_SOCKET");
 }
 
 static void send_text(const struct notifier *notifier, const char *text)

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "environment.h"
 #include "exits.h"
 #include "guardian.h"
 #include "log.h"
@@ -296,24 +297,26 @@ static void supervise(struct run *run)
 /* Several: each on a line of its own. */
 static void set_resources(const struct settings *settings)
 {
-    char lines[REDLOCK_RESOURCE_MAX + 1];
+    static char variable[sizeof "REDLOCK_RESOURCE" + REDLOCK_RESOURCE_MAX + 1];
     size_t used = 0;
 
     assert(settings->name_count > 0);
-    for (unsigned i = 0; i < settings->name_count && used < sizeof lines; i++)
-        used += (size_t)print_text(lines + used, sizeof lines - used, "%s%s", i > 0 ? "\n" : "", settings->names[i]);
-    (void)setenv("REDLOCK_RESOURCE", lines, 1);
+    for (unsigned i = 0; i < settings->name_count && used < sizeof variable; i++)
+        used += (size_t)print_text(variable + used, sizeof variable - used, "%s%s", i > 0 ? "\n" : "REDLOCK_RESOURCE=",
+                                   settings->names[i]);
+    environment_put(variable);
 }
 
 /* By its beginning, in seconds since 1970: so that the command can name what it makes. */
 static void set_period(const struct run *run)
 {
     const struct redlock_period *period = &run->once.period;
-    char begins[24];
+    static char variable[sizeof "REDLOCK_PERIOD" + 21];
 
     assert(period->period_ms > 0);
-    (void)print_text(begins, sizeof begins, "%" PRIu64, redlock_period_begins_ms(period->wall_us, period->period_ms) / 1000);
-    (void)setenv("REDLOCK_PERIOD", begins, 1);
+    (void)print_text(variable, sizeof variable, "REDLOCK_PERIOD=%" PRIu64,
+                     redlock_period_begins_ms(period->wall_us, period->period_ms) / 1000);
+    environment_put(variable);
 }
 
 /* What is known before there is a lock. */
@@ -324,9 +327,9 @@ static int start_guardian(struct run *run, struct settings *settings)
     assert(run->holding->program);
     run->is_within = getenv("REDLOCK_TOKEN") != NULL;
     set_resources(run->settings);
-    if (!run->settings->ticket) (void)unsetenv("REDLOCK_TICKET");       /* That of a lock around this one. */
-    (void)unsetenv("REDLOCK_PERIOD");
-    (void)unsetenv("REDLOCK_SLOT");
+    if (!run->settings->ticket) environment_take("REDLOCK_TICKET");       /* That of a lock around this one. */
+    environment_take("REDLOCK_PERIOD");
+    environment_take("REDLOCK_SLOT");
     if (run->settings->once_per_ms > 0) {
         once_is_due(&run->once, run->settings, run->holding);
         set_period(run);
@@ -343,19 +346,14 @@ static int start_guardian(struct run *run, struct settings *settings)
 static void set_environment(struct run *run)
 {
     const struct redlock_lock *lock = &run->session->lock;
-    char value[REDLOCK_VALUE_TEXT + 1], kind[KIND_TEXT_MAX], token[REDLOCK_VALUE_TEXT + KIND_TEXT_MAX];
-    char ticket[24], valid[16], slot[8];
+    char value[REDLOCK_VALUE_TEXT + 1], kind[KIND_TEXT_MAX];
 
     redlock_value(redlock_engine(&run->session->client), lock, value);
-    (void)print_text(token, sizeof token, "%.*s%s%s", REDLOCK_TOKEN_TEXT, value, kind_text(run->session, kind),
-                     value + REDLOCK_TOKEN_TEXT);
-    (void)print_text(slot, sizeof slot, "%u", redlock_slot(lock));
-    (void)print_text(ticket, sizeof ticket, "%" PRIu64, redlock_ticket(lock));
-    (void)print_text(valid, sizeof valid, "%" PRIu32, redlock_valid_ms(lock));
-    guardian_set(&run->guardian, "REDLOCK_TOKEN", token);
-    if (redlock_slot(lock) > 0) guardian_set(&run->guardian, "REDLOCK_SLOT", slot);
-    if (run->settings->ticket) guardian_set(&run->guardian, "REDLOCK_TICKET", ticket);
-    guardian_set(&run->guardian, "REDLOCK_VALID_MS", valid);
+    guardian_set(&run->guardian, "REDLOCK_TOKEN=%.*s%s%s", REDLOCK_TOKEN_TEXT, value, kind_text(run->session, kind),
+                 value + REDLOCK_TOKEN_TEXT);
+    if (redlock_slot(lock) > 0) guardian_set(&run->guardian, "REDLOCK_SLOT=%u", redlock_slot(lock));
+    if (run->settings->ticket) guardian_set(&run->guardian, "REDLOCK_TICKET=%" PRIu64, redlock_ticket(lock));
+    guardian_set(&run->guardian, "REDLOCK_VALID_MS=%" PRIu32, redlock_valid_ms(lock));
 }
 
 /* The exit status that tells why the command does not run. */
