@@ -284,32 +284,38 @@ static bool address_take_login(const struct address_text *text, struct address_s
     return address_read_login(text, login, address);
 }
 
-/* ?word[&word]: durable=1, durable=0; and db=database where that has no other place. */
+/* Reads "name=1" or "name=0" as a flag. False: the word is none of them. */
+static bool address_read_flag(const struct address_text *text, struct address_span word, const char *name, bool *flag)
+{
+    size_t end = word.at + strlen(name);
+    char digit = word.end == end + 1 && address_begins(text, word.at, name) ? text->bytes[end] : '\0';
+    if (digit != '0' && digit != '1') return false;
+    *flag = digit == '1';
+    return true;
+}
+
+/* ?word[&word] with the flags durable and managed, and db=database where that has no other place. */
 static bool address_read_query(const struct address_text *text, struct address_span span, bool has_database,
                                struct net_address *address)
 {
-    const char *wrong = has_database ? "after the path come ?db=database and &durable=1, or nothing"
-                                     : "after the host come /database and ?durable=1, or nothing";
+    const char *wrong = has_database ? "after the path come ?db=database, &durable=1 and &managed=1, or nothing"
+                                     : "after the host come /database, ?durable=1 and &managed=1, or nothing";
     bool is_query = address_begins(text, span.at, "?");
     for (struct address_span word = span; word.at < span.end; word.at = word.end) {
         size_t sign = word.at++;
         word.end = address_find(text, (struct address_span){ word.at, span.end }, "&");
-        bool is_as_long = word.end == word.at + sizeof "durable=1" - 1;
-        bool is_on = is_as_long && address_begins(text, word.at, "durable=1");
-        bool is_off = is_as_long && address_begins(text, word.at, "durable=0");
         if (has_database && address_begins(text, word.at, "db=") && is_query) {
             struct address_span number = { word.at + sizeof "db=" - 1, word.end };
             if (!address_read_database(text, number, &address->database)) return false;
-        } else if ((!is_on && !is_off) || !is_query) {
+        } else if (!is_query || (!address_read_flag(text, word, "durable=", &address->durable) &&
+                                 !address_read_flag(text, word, "managed=", &address->managed))) {
             return address_fail(text, sign, wrong);
-        } else {
-            address->durable = is_on;
         }
     }
     return true;
 }
 
-/* [login@]host[:port][/database][?durable=1] */
+/* [login@]host[:port][/database][?durable=1][&managed=1] */
 static bool address_read_tcp_url(const struct address_text *text, struct address_span span, struct net_address *address)
 {
     struct address_span host = { span.at, address_find(text, span, "/?#") };
@@ -326,7 +332,7 @@ static bool address_read_tcp_url(const struct address_text *text, struct address
     return address_read_query(text, query, false, address);
 }
 
-/* [login@]/path[?db=database][&durable=1] */
+/* [login@]/path[?db=database][&durable=1][&managed=1] */
 static bool address_read_unix_url(const struct address_text *text, struct address_span span,
                                   struct net_address *address)
 {

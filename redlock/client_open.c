@@ -106,6 +106,7 @@ static struct redlock_login note_target(struct redlock_target *target, const str
     net_format_address(address, target->address, sizeof target->address);
     REDLOCK_ASSERT(target->address[0] != '\0');
     target->is_secure = address->secure;
+    target->is_managed = address->managed;
     note_endpoints(target, address, transport);
     if (address->has_password) {
         memcpy(target->user, address->user, sizeof address->user);
@@ -207,6 +208,15 @@ static void use_durable(struct redlock_client *c, const struct redlock_login *lo
     if (is_any) redlock_use_durable(&c->engine, &c->durable);
 }
 
+/* Names have to do for all nodes, also for those that are not managed. */
+static struct redlock_config config_of(const struct redlock_client *c, const struct redlock_options *options, unsigned count)
+{
+    struct redlock_config config = options->engine;
+
+    for (unsigned k = 0; k < count; k++) config.managed |= c->targets[k].is_managed;
+    return config;
+}
+
 static void use_transports(struct redlock_client *c, const struct redlock_options *options)
 {
     c->transports[0] = options->transport ? options->transport : client_sockets();
@@ -245,6 +255,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
 {
     struct redlock_login logins[REDLOCK_NODES_MAX] = { { .user = NULL } };
     struct redlock_options defaults;
+    struct redlock_config config;
     enum redlock_status status;
     unsigned count;
 
@@ -262,8 +273,9 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     if (c->sentinels) c->sentinels->calls->begin(c);
     c->name_wait_us = (uint64_t)options->engine.node_timeout_ms * (1000 - 1000 / NAME_PART);
     status = read_nodes(c, nodes, options, logins, &count, mistake);
+    config = config_of(c, options, count);
     if (status == REDLOCK_OK)
-        status = redlock_init(&c->engine, &options->engine, c->nodes, count, options->memory ? options->memory : c->memory,
+        status = redlock_init(&c->engine, &config, c->nodes, count, options->memory ? options->memory : c->memory,
                               options->memory ? options->memory_size : sizeof c->memory, redlock_now_us());
     REDLOCK_ASSERT(status != REDLOCK_OK || redlock_nodes(&c->engine) == count);
     if (status == REDLOCK_OK) status = use_sentinels(c, mistake);

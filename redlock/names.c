@@ -86,6 +86,30 @@ static bool comes_after(const struct redlock_name *a, const struct redlock_name 
     return order > 0 || (order == 0 && a->size > b->size);
 }
 
+/* The part of a name that a cluster hashes, between the first brace and the next closing one. Keys beside a resource have it as
+ * well (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/, "Hash tags"). */
+static struct redlock_name tag_of(const struct redlock_name *name)
+{
+    const uint8_t *bytes = (const uint8_t *)name->bytes;
+    size_t begin = 0, end;
+
+    while (begin < name->size && bytes[begin++] != '{') {}
+    for (end = begin; end < name->size && bytes[end] != '}';) end++;
+    return (struct redlock_name){ .bytes = bytes + begin, .size = end < name->size ? end - begin : 0 };
+}
+
+/* True if a cluster keeps all of them, and the keys beside them, in one slot. */
+static bool have_one_slot(const struct redlock_name *names, unsigned count)
+{
+    struct redlock_name first = tag_of(names);
+
+    for (unsigned i = 0; i < count; i++) {
+        struct redlock_name tag = tag_of(&names[i]);
+        if (tag.size == 0 || !is_same(&tag, &first)) return false;
+    }
+    return true;
+}
+
 static enum redlock_status names_check(const struct redlock *r, const struct redlock_name *names, unsigned count, bool is_shared)
 {
     size_t room = r->config.resource_max;
@@ -99,7 +123,7 @@ static enum redlock_status names_check(const struct redlock *r, const struct red
     }
     for (unsigned i = 1; i < count; i++)
         if (is_among(&names[i], names, i)) return REDLOCK_BAD_SET;
-    return REDLOCK_OK;
+    return r->config.managed && !have_one_slot(names, count) ? REDLOCK_BAD_RESOURCE : REDLOCK_OK;
 }
 
 static void names_sort(struct redlock_name *set, unsigned count)

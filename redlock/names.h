@@ -30,7 +30,7 @@ REDLOCK_PRIVATE bool name_is_proper(const struct redlock_name *name, size_t size
  * clients, so that a set has one form on the wire. */
 struct redlock_sets {
     /* OK, BAD_SET, BAD_RESOURCE, or BAD_KIND if one is shared, but the lock is not. All names together fit, each but the first
-     * with a head of its own. */
+     * with a head of its own. For managed nodes they have the same braces. */
     enum redlock_status (*check)(const struct redlock *r, const struct redlock_name *names, unsigned count, bool is_shared);
     bool (*are_same)(const struct redlock_name *set, const struct redlock_name *names, unsigned count);
     void (*sort)(struct redlock_name *set, unsigned count);

@@ -409,6 +409,7 @@ bool node_read_handshake(struct redlock_node *node, const struct redlock_config 
 
     switch (scripts->loading ? scripts->loading->read(node, &asked, scripts, reply) : wire_read(&asked, reply)) {
     case REDLOCK_ANSWER_GRANTED:
+        if (config->managed && node->identity.trouble == REDLOCK_TROUBLE_CLUSTER) node->identity.trouble = REDLOCK_TROUBLE_NONE;
         if (command == REDLOCK_COMMAND_INFO && scripts->identify) scripts->identify(node, config, now_us);
         return true;
     case REDLOCK_ANSWER_ERROR:
@@ -430,7 +431,7 @@ bool node_handshake_is_over(const struct redlock_node *node)
     return node->step == REDLOCK_COMMAND_READY && node->asked_count == 0;
 }
 
-/* S12: only a stand-alone master that gives its identity has a vote. */
+/* S12: only a stand-alone master that gives its identity has a vote, or a managed one. */
 static bool check_identity(struct redlock_node *node)
 {
     const struct redlock_identity *identity = &node->identity;

@@ -95,7 +95,7 @@ static enum redlock_status check_ttl(const struct redlock *r, uint32_t ttl_ms, u
 /* A set of one is a resource, even if the engine knows no sets. */
 static enum redlock_status check_names(const struct redlock *r, const struct redlock_name *names, unsigned count, bool is_shared)
 {
-    if (count != 1) return r->sets ? r->sets->check(r, names, count, is_shared) : REDLOCK_BAD_SET;
+    if (count != 1 || r->config.managed) return r->sets ? r->sets->check(r, names, count, is_shared) : REDLOCK_BAD_SET;
     if (names->shared && !is_shared) return REDLOCK_BAD_KIND;
     return name_is_proper(names, r->config.resource_max) ? REDLOCK_OK : REDLOCK_BAD_RESOURCE;
 }

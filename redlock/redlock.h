@@ -152,7 +152,8 @@ enum {
     X(7, CANCELLED, "cancelled by the caller")                                                   \
     X(8, ALREADY, "somebody has begun in this period already")                                   \
     X(10, BAD_RESOURCE, "the resource must have 1 to 512 bytes (or the configured limit) and not " \
-                        "end in #ticket, #waiters, #leader, #done, #readers, #writer, #queue, #lease or #grant")           \
+                        "end in #ticket, #waiters, #leader, #done, #readers, #writer, #queue, #lease or #grant; " \
+                        "for a managed node it needs {braces}")                                  \
     X(11, BAD_TTL, "the TTL must be 1 to 2147483647 ms and leave something after the drift")     \
     X(12, TTL_OVER_GUARD, "the TTL must not exceed the guard (--guard), or a restarted node could vote twice") \
     X(13, BAD_NODE_COUNT, "the number of nodes must be 1 to 15")                                 \
@@ -278,6 +279,10 @@ struct redlock_config {
     bool trust_unknown : 1;     /* S12: nodes that refuse INFO vote nevertheless. Then the engine sees no restart, no replica and
                                  * no server that it has met as another node. Of nodes that have no run_id, it sees no server
                                  * that it has met as another node, and believes that they were no replicas (S30). */
+    bool managed : 1;           /* S12: nodes in cluster mode vote. Each is the one endpoint of a service. A cluster has one master
+                                 * for each slot, and its other nodes answer MOVED, so it has one vote however often it is named.
+                                 * Names need braces, the same in all names of a lock, so that its keys have one slot; and the
+                                 * engine needs redlock_use_sets, which checks that. */
     bool asks_only : 1;         /* For an engine that acquires nothing: nodes that refuse EVAL are ready for its questions. */
 };
 

@@ -82,6 +82,7 @@ struct redlock_target {
     uint8_t endpoint_count;
     bool is_name;                                   /* It is looked up for each connection. */
     bool is_secure;                                 /* Chooses one of the two transports. */
+    bool is_managed;                                /* The address says managed=1. */
     uint64_t endpoints[REDLOCK_ENDPOINTS_MAX][15];  /* struct net_endpoint */
     const char *unresolved;                         /* The reason if there is no endpoint. */
     char address[REDLOCK_ADDRESS_MAX];              /* The address as text, without user and password. */
@@ -147,7 +148,7 @@ void redlock_options_init(struct redlock_options *options);
 /* Opens a client for a list of nodes, separated by commas, with white space around them or without, or by white space alone. An
  * empty entry (a comma at either end, or two in a row) is a BAD_ADDRESS, since a list that lost one has a smaller quorum.
  *   host  host:port  [v6]:port  unix:/path
- *   redis://[[user]:password@]host[:port][/db]  redis+unix://[[user]:password@]/path[?db=N]
+ *   redis://[[user]:password@]host[:port][/db][?durable=1][&managed=1]  redis+unix://[[user]:password@]/path[?db=N]
  *   sentinel://[[user]:password@]host[:port],host[:port],.../name (see redlock_sentinel.h)
  * rediss:// and valkeys://, which ask for TLS, use options->secure_transport. Without one they are BAD_ADDRESS, since nothing
  * falls back to plain text. A comma within a user name, password or path is written %2C. Looks nothing up and connects to nothing

@@ -158,6 +158,14 @@ static const struct row ROWS[] = {
     { "redis://localhost/?durable=1", "tcp localhost 6379 db 0 durable", 0, NULL },
     { "redis://u:p@[::1]:7000/3?durable=1", "tcp ::1 7000 db 3 login u:p durable", 0, NULL },
     { "redis://localhost?durable=1&durable=0", "tcp localhost 6379 db 0", 0, NULL },
+    { "redis://localhost?managed=1", "tcp localhost 6379 db 0 managed", 0, NULL },
+    { "redis://localhost?managed=1&managed=0", "tcp localhost 6379 db 0", 0, NULL },
+    { "rediss://localhost/3?managed=1&durable=1", "tcp localhost 6379 db 3 durable managed secure", 0, NULL },
+    { "redis+unix:///a?db=1&managed=1", "unix /a db 1 managed", 0, NULL },
+    { "redis://localhost?managed=2", NULL, 17, "&managed=1" },
+    { "redis://localhost?managed=/", NULL, 17, "&managed=1" },
+    { "redis://localhost?managed=11", NULL, 17, "&managed=1" },
+    { "redis://localhost?managed=", NULL, 17, "&managed=1" },
     { "redis://localhost?durable", NULL, 17, "?durable=1" },
     { "redis://localhost?durable=", NULL, 17, "?durable=1" },
     { "redis://localhost?durable=2", NULL, 17, "?durable=1" },
@@ -243,6 +251,7 @@ static void describe(const struct net_address *address, char *text)
     if (address->has_password)
         length += snprintf(text + length, TEXT_MAX - (size_t)length, " login %s:%s", address->user, address->password);
     if (address->durable) length += snprintf(text + length, TEXT_MAX - (size_t)length, " durable");
+    if (address->managed) length += snprintf(text + length, TEXT_MAX - (size_t)length, " managed");
     if (address->secure) snprintf(text + length, TEXT_MAX - (size_t)length, " secure");
 }
 

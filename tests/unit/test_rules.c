@@ -1394,6 +1394,47 @@ TEST(s12_a_member_of_a_cluster_has_no_vote_even_where_it_would_grant)
     expect_no_vote(cluster, REDLOCK_TROUBLE_CLUSTER, "cluster");
 }
 
+/* Its word about a replica still counts, and a Sentinel is none. */
+TEST(s12_a_managed_node_in_cluster_mode_votes_and_no_replica_or_sentinel_does)
+{
+    CLUSTER_COLD(3, 1, config.managed = true);
+    NODE(0)->mode = NODE(1)->mode = "cluster";
+    NODE(1)->role = MODEL_REPLICA;
+    NODE(2)->mode = "sentinel";
+    RUN_MS(STORY_SETTLE_MS);
+    CHECK(VOTES(0, 0));
+    EXPECT_TROUBLE(0, 1, REDLOCK_TROUBLE_REPLICA);
+    EXPECT_TROUBLE(0, 2, REDLOCK_TROUBLE_SENTINEL);
+}
+
+/* ---- S12: the keys of a lock are in one slot of a cluster ---- */
+
+TEST(s12_a_lock_of_managed_nodes_needs_the_same_braces_in_each_name)
+{
+    static const struct {
+        const char *names[2];
+        enum redlock_status status;
+    } cases[] = {
+        { { "{door}" }, REDLOCK_OK },               { { "a{b}c" }, REDLOCK_OK },
+        { { "{{door}}" }, REDLOCK_OK },             { { "{a}", "{a}b" }, REDLOCK_OK },
+        { { "door" }, REDLOCK_BAD_RESOURCE },       { { "{door" }, REDLOCK_BAD_RESOURCE },
+        { { "}door{" }, REDLOCK_BAD_RESOURCE },     { { "{" }, REDLOCK_BAD_RESOURCE },
+        { { "{}door" }, REDLOCK_BAD_RESOURCE },     { { "{}{door}" }, REDLOCK_BAD_RESOURCE },
+        { { "{a", "}{a" }, REDLOCK_BAD_RESOURCE },  { { "{a}", "{b}" }, REDLOCK_BAD_RESOURCE },
+        { { "{a}", "a" }, REDLOCK_BAD_RESOURCE },   { { "{a}", "{ab}" }, REDLOCK_BAD_RESOURCE }
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CLUSTER_COLD(1, 1, config.managed = true);
+        struct redlock_name names[2] = { 0 };
+        unsigned count = 0;
+        for (; count < 2 && cases[i].names[count]; count++)
+            names[count] = (struct redlock_name){ .bytes = cases[i].names[count], .size = strlen(cases[i].names[count]) };
+        struct redlock_request request = { .set = names, .set_count = count, .ttl_ms = DOOR_TTL };
+        TAP_CONTEXT("%s", cases[i].names[0]);
+        CHECK_INT(cluster_acquire(cluster, 0, 0, &request), cases[i].status);
+    }
+}
+
 TEST(s12_a_sentinel_has_no_vote)
 {
     CLUSTER_COLD(3, 1, (void)0);

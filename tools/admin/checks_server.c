@@ -84,8 +84,12 @@ void judge_mode(struct judging *j)
     if (strcmp(mode, "standalone") == 0) well(j, "stands alone");
     else if (strcmp(mode, "sentinel") == 0)
         found(j, SEVERITY_UNSAFE, "name its master: sentinel://HOST,HOST,HOST/NAME", "is a Sentinel: it has no vote");
+    else if (j->limits->has_managed)
+        found(j, SEVERITY_WARNING, "see Managed endpoints in redlock(7)",
+              "is in %s mode: two may hold a lock if a failover leaves the old master granting", mode);
     else
-        found(j, SEVERITY_UNSAFE, "cluster-enabled no, on a server of its own", "is a member of a %s: it has no vote", mode);
+        found(j, SEVERITY_UNSAFE, "a server of its own; or the one endpoint of a service: redis://HOST?managed=1",
+              "is a member of a %s: it has no vote", mode);
 }
 
 /* Without the port; all sockets in the file system are of one host. */

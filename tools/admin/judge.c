@@ -64,19 +64,19 @@ const char *severity_name(enum severity severity)
 }
 
 /* "redis://host?durable=1": entries are separated by commas or blanks. */
-static uint16_t find_durable(const char *list)
+static uint16_t find_declared(const char *list, const char *flag)
 {
     static const char ends[] = ", \t\r\n";
-    unsigned durable = 0;
+    unsigned nodes = 0;
 
     list += strspn(list, ends);
     for (unsigned k = 0; *list != '\0' && k < REDLOCK_NODES_MAX; k++) {
         size_t size = strcspn(list, ends);
-        const char *word = strstr(list, "durable=1");
-        if (word && word < list + size && (word[-1] == '?' || word[-1] == '&')) durable |= 1u << k;
+        const char *word = strstr(list, flag);
+        if (word && word < list + size && (word[-1] == '?' || word[-1] == '&')) nodes |= 1u << k;
         list += size + strspn(list + size, ends);
     }
-    return (uint16_t)durable;
+    return (uint16_t)nodes;
 }
 
 void judge_limits_init(struct judge_limits *limits, const struct settings *settings)
@@ -86,7 +86,8 @@ void judge_limits_init(struct judge_limits *limits, const struct settings *setti
     *limits = (struct judge_limits){
         .guard_ms = engine->guard_ms, .ttl_ms = settings->ttl_ms, .drift_ppm = engine->drift_ppm,
         .node_timeout_ms = engine->node_timeout_ms, .skew_ms = engine->ticket_skew_ms, .trusts_unknown = engine->trust_unknown,
-        .durable = find_durable(settings->nodes), .parts = rights_parts(settings)
+        .durable = find_declared(settings->nodes, "durable=1"), .has_managed = find_declared(settings->nodes, "managed=1") != 0,
+        .parts = rights_parts(settings)
     };
 }
 

@@ -47,6 +47,7 @@ struct judge_limits {
                                      * the guard, as a set. */
     unsigned parts;                 /* Parts of the kind of lock, see rights.h. */
     bool trusts_unknown;            /* Nodes that refuse INFO have a vote. */
+    bool has_managed;               /* A node is managed, so those in cluster mode have one. */
     const struct clock_log *log;    /* Clock readings of an earlier run; NULL: none kept. */
 };
 

@@ -22,7 +22,6 @@ static bool is_lasting(const struct session_note *note)
     case REDLOCK_TROUBLE_NOPERM:
     case REDLOCK_TROUBLE_READONLY:
     case REDLOCK_TROUBLE_MOVED:
-    case REDLOCK_TROUBLE_CLUSTERDOWN:
     case REDLOCK_TROUBLE_DENIED:   return true;
     case REDLOCK_TROUBLE_NOSCRIPT: return false;     /* Also where EVALSHA is refused, since EVAL is tried. */
     default:                       return tls_is_lasting(note->text) || text_lasting_advice(note->text);

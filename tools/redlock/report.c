@@ -30,9 +30,9 @@ static const char *trouble_advice(const struct output *output, enum redlock_trou
     case REDLOCK_TROUBLE_SAME_SERVER:  return "name each server once";
     case REDLOCK_TROUBLE_REPLICA:
     case REDLOCK_TROUBLE_READONLY:     return "name servers that are no replicas: they must be independent";
-    case REDLOCK_TROUBLE_CLUSTER:
-    case REDLOCK_TROUBLE_MOVED:
-    case REDLOCK_TROUBLE_CLUSTERDOWN:  return "name standalone servers: nodes of a cluster are not independent";
+    case REDLOCK_TROUBLE_CLUSTER:      return "name a server of its own; or the one endpoint of a service: redis://HOST?managed=1";
+    case REDLOCK_TROUBLE_MOVED:        return "name the server of that address, which has this resource";
+    case REDLOCK_TROUBLE_CLUSTERDOWN:  return "wait until a master has the slot of this resource";
     case REDLOCK_TROUBLE_SENTINEL:     return "name its master: sentinel://HOST,HOST,HOST/NAME";
     case REDLOCK_TROUBLE_NO_IDENTITY:
         return "without run_id (or process_id), redis_mode and role nobody sees a restart: name servers that tell them";
@@ -255,6 +255,9 @@ static const char *describe_mistake(struct session *session, char *text, size_t 
         else if (end)      (void)print_text(text, size, ": it ends in %s", end);
         sum += strlen(name) + (i > 0 ? 8 : 0);
     }
+    if (text[0] == '\0')
+        (void)print_text(text, size, session->output->name_count == 1 ? ": write {%s}"
+                         : ": write the same braces into each name, for instance {%s}", session->output->names[0]);
     if (sum > REDLOCK_RESOURCE_MAX)
         (void)print_text(text, size, ": %zu bytes too long%s", sum - REDLOCK_RESOURCE_MAX, session->output->name_count == 1 ? ""
                          : ", all names together, each but the first with 8 bytes more");

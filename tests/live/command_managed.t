@@ -1,0 +1,134 @@
+#!/bin/sh
+# shellcheck disable=SC2154    # Ports are set by their numbers.
+# A node that is the one endpoint of a service in cluster mode: real servers, of one shard and of two, and a failover.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/live/lib.sh
+
+# start_member: a server in cluster mode, which knows no other yet.
+start_member() {
+    mkdir "$directory/member-$count"
+    start_server --cluster-enabled yes --cluster-config-file nodes.conf --dir "$directory/member-$count" --cluster-node-timeout 2000
+}
+
+# managed NUMBER...: the list of these servers, each as the endpoint of a service.
+managed() {
+    list=
+    for k; do
+        eval "list=\$list\${list:+,}redis://127.0.0.1:\$port_$k?managed=1"
+    done
+    echo "$list"
+}
+
+is_in_order() {
+    ask "$1" CLUSTER INFO | grep -q 'cluster_state:ok'
+}
+
+start_member
+start_member
+start_member
+# shellcheck disable=SC2046    # Numbers of slots.
+ask 0 CLUSTER ADDSLOTS $(seq 0 16383) >/dev/null
+within 20 is_in_order 0 || { echo 'Bail out! the cluster does not begin'; exit 1; }
+one=$(managed 0)
+
+refused_without() {
+    is 125 run --guard 0 -n "127.0.0.1:$port_0" '{door}' -- true && says 'a member of a cluster.*managed=1'
+}
+check 'without managed=1 a member of a cluster has no vote, and the way out is told: 125' refused_without
+
+each_kind() {
+    for options in '--no-ticket' '' '--shared' '--fair' '--permits 2' '--no-wake-ups' '--once-per 1h'; do
+        # shellcheck disable=SC2086    # Several words.
+        is 0 run --guard 0 -n "$one" $options "{kind$options}" -- true || return 1
+    done
+    is 0 run --guard 0 -n "$one" -r '{set}a' -r '{set}b' -- true
+}
+check 'with it each kind of lock is acquired, by names with braces' each_kind
+
+is_woken() {
+    "$redlock" run --guard 0 -n "$one" --ttl 30s '{woken}' -- sh -c "until [ -e '$directory/enough' ]; do sleep 0.1; done" &
+    holder=$!
+    begin $holder
+    within 20 is_held || return 1
+    "$redlock" run --guard 0 -n "$one" --wait 60s '{woken}' -- true &
+    waiter=$!
+    begin $waiter
+    within 20 has_waiter || return 1
+    : >"$directory/enough"
+    over $holder && over $waiter
+}
+is_held() {
+    [ -n "$(ask 0 GET '{woken}')" ]
+}
+has_waiter() {
+    [ "$(ask 0 ZCARD '{woken}#waiters')" = 1 ]
+}
+check 'one that waits is woken' is_woken
+
+without_braces() {
+    is 125 run --guard 0 -n "$one" door -- true && says 'for a managed node it needs {braces}: write {door}' &&
+    is 125 run --guard 0 -n "$one" -r '{a}' -r '{b}' -- true && says 'the same braces into each name' &&
+    [ -z "$(ask 0 GET door)" ]
+}
+check 'a name without braces is refused before anything is sent: 125' without_braces
+
+doctor_warns() {
+    "$redlock" doctor --guard 0 --quick -n "$one" >"$directory/said" 2>&1
+    cat "$directory/said"
+    grep -q 'WARNING  is in cluster mode: two may hold a lock if a failover leaves the old master granting' "$directory/said" &&
+        ! grep -q 'has no vote' "$directory/said"
+}
+check 'doctor tells what is left' doctor_warns
+
+# ---- Two shards: {a} has slot 15495, {b} has slot 3300 ----
+
+# shellcheck disable=SC2046    # Numbers of slots.
+ask 0 CLUSTER DELSLOTS $(seq 8192 16383) >/dev/null
+# shellcheck disable=SC2046
+ask 1 CLUSTER ADDSLOTS $(seq 8192 16383) >/dev/null
+ask 0 CLUSTER MEET 127.0.0.1 "$port_1" >/dev/null
+both_are_in_order() {
+    is_in_order 0 && is_in_order 1
+}
+within 20 both_are_in_order || { echo 'Bail out! the two shards do not begin'; exit 1; }
+
+other_shard() {
+    is 125 run --guard 0 -n "$one" '{a}' -- true && says "MOVED 15495 127.0.0.1:$port_1 .name the server of that address" &&
+    is 0 run --guard 0 -n "$(managed 1)" '{a}' -- true && is 0 run --guard 0 -n "$one" '{b}' -- true
+}
+check 'a shard that has not the resource refuses it, and names the one that has: 125' other_shard
+
+# ---- A failover ----
+
+ask 0 CLUSTER MEET 127.0.0.1 "$port_2" >/dev/null
+within 20 is_in_order 2 || { echo 'Bail out! the third server does not join'; exit 1; }
+
+members_of_one() {
+    is 125 run --guard 0 -n "$(managed 0 1 2)" '{a}' -- true && says 'MOVED 15495'
+}
+check 'members of one cluster, named as three nodes, are no quorum: 125' members_of_one
+
+# tells WORD: of the replication of the third server.
+tells() {
+    ask 2 EVAL "return redis.call('info', 'replication'):match(ARGV[1] .. ':(%a+)') or ''" 0 "$1"
+}
+follows() {
+    [ "$(tells master_link_status)" = up ]
+}
+is_master() {
+    [ "$(tells role)" = master ]
+}
+replicates() {
+    [ "$(ask 2 CLUSTER REPLICATE "$(ask 0 CLUSTER MYID)")" = OK ]
+}
+within 20 replicates || { echo 'Bail out! nobody replicates'; exit 1; }
+within 20 follows || { echo 'Bail out! nothing is replicated'; exit 1; }
+
+promoted() {
+    is 125 run --guard 0 -n "$(managed 2)" '{b}' -- true && says 'a replica, not a master' || return 1
+    ask 2 CLUSTER FAILOVER TAKEOVER >/dev/null
+    within 20 is_master || return 1
+    is 122 run --guard 60s --wait 0 -n "$(managed 2)" '{b}' -- true && says 'was a replica .failover., met .* no vote for another'
+}
+check 'a replica that was promoted has no vote for the guard' promoted
+finish
