@@ -113,7 +113,7 @@ void log_killed(const struct output *output, uint32_t valid_ms)
     (void)valid_ms;
 }
 
-void say(const char *format, ...)
+void say_of_resource(const char *format, ...)
 {
     (void)format;
 }

@@ -92,7 +92,7 @@ static bool runs_scripts(struct judging *j)
 {
     const char *words = j->node->errors[QUESTION_EVAL], *fix = text_lasting_advice(words);
 
-    if (survey_asked(j->node, FACT_SCRIPT_ANSWER) != ANSWER_ERROR || text_find(words, "unknown command")) return true;
+    if (survey_asked(j->node, FACT_SCRIPT_ANSWER) != ANSWER_ERROR || strstr(words, "unknown command")) return true;
     found(j, SEVERITY_UNSAFE, fix ? fix : "see what it says", "runs no scripts, so it has no vote: %s", words);
     return false;
 }
@@ -313,7 +313,7 @@ static void judge_no_vote(struct judging *j)
 {
     const struct survey_node *node = j->node;
     bool is_passing = node->trouble < REDLOCK_TROUBLE_RESTARTED || node->trouble == REDLOCK_TROUBLE_BUSY;
-    bool is_gone = text_find(node->trouble_text, "unknown command");
+    bool is_gone = strstr(node->trouble_text, "unknown command");
     const char *fix = is_gone ? GIVE_BACK : text_lasting_advice(node->trouble_text);
 
     if (is_passing)

@@ -194,7 +194,7 @@ static void redlock_was_killed(struct guard *guard)
     (void)ward_end(&guard->ward, now);
     ward_judge(&guard->ward, now);      /* S28: then it speaks, without waiting. */
     log_killed(guard->output, now < guard->ward.valid_until ? (uint32_t)((guard->ward.valid_until - now) / 1000) : 0);
-    say("%s: redlock was killed; the command is ended", guard->output->resource);
+    say_of_resource("redlock was killed; the command is ended");
 }
 
 static void take_orders(struct guard *guard)

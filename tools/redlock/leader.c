@@ -117,8 +117,7 @@ int leader_command(struct session *session, struct settings *settings)
         (void)text_printable(text, sizeof text, leader.name, strlen(leader.name));
         (void)print("%" PRIu64 " %s\n", leader.epoch, text);
     } else if (status == REDLOCK_NO_QUORUM && !session->signal) {
-        say("%s: no quorum: %u of %u nodes can tell, quorum %u", settings->output.resource, leader.answers, count,
-            redlock_quorum(count));
+        say_of_resource("no quorum: %u of %u nodes can tell, quorum %u", leader.answers, count, redlock_quorum(count));
         report_nodes(session);
     }
     if (!output_written("the leader")) status = REDLOCK_SYSTEM;

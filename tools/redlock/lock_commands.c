@@ -80,7 +80,7 @@ static void watch_attempts(struct session *session, struct patience *patience)
     patience->tell_at = now + (uint64_t)patience->pause_ms * 1000;
     patience->told = why;
     report_status(session, why);
-    say("%s: waiting", session->output->resource);
+    say_of_resource("waiting");
 }
 
 /* True if a quorum has refused no acquire, but at most that we stand in line. An answer that is no vote leaves UNKNOWN. */
@@ -297,7 +297,7 @@ static enum redlock_status give_back(struct session *session, enum redlock_statu
 static enum redlock_status take_back(struct session *session, enum redlock_status why, const char *text)
 {
     assert(text);
-    say("%s: released, since %s", session->output->resource, text);
+    say_of_resource("released, since %s", text);
     why = give_back(session, why);
     log_transition(session, LOG_RELEASED, text);
     return why;
@@ -417,7 +417,7 @@ static void report_extension(struct session *session, enum redlock_status status
     } else if (status == REDLOCK_OK) {
         if (session->output->verbose) report_validity(session, "extended");
     } else if (status == REDLOCK_LOST) {
-        say("%s: not extended: the token does not hold it on a quorum of nodes", session->output->resource);
+        say_of_resource("not extended: the token does not hold it on a quorum of nodes");
         report_loss(session);
     } else {
         report_failure(session, status);
@@ -453,8 +453,8 @@ void report_release(struct session *session, enum redlock_status status)
         report_status(session, status);
         return;
     }
-    say("%s: released on %u of %u nodes%s", session->output->resource, redlock_confirmed(&session->lock),
-        redlock_node_count(&session->client), status == REDLOCK_OK ? "" : "; the others may keep it until its TTL ends");
+    say_of_resource("released on %u of %u nodes%s", redlock_confirmed(&session->lock), redlock_node_count(&session->client),
+                    status == REDLOCK_OK ? "" : "; the others may keep it until its TTL ends");
     if (status != REDLOCK_OK || session->output->verbose) report_unreleased(session);
 }
 
@@ -523,7 +523,6 @@ static enum redlock_status release_kept(struct session *session)
 /* What is not released here ends with its TTL. */
 static void report_keeping(struct session *session, const struct process *process, enum redlock_status status)
 {
-    const char *resource = session->output->resource;
     const char *why = lock_is_refused(session) ? "on too many nodes our token is gone" : "no quorum of nodes extended it in time";
     char duration[TEXT_DURATION_MAX];
 
@@ -532,10 +531,10 @@ static void report_keeping(struct session *session, const struct process *proces
     if (session->output->json) {
         print_json(session, status);
     } else if (status == REDLOCK_LOST) {
-        say("%s: lost: %s; process %ld goes on without it", resource, why, (long)process->pid);
+        say_of_resource("lost: %s; process %ld goes on without it", why, (long)process->pid);
         report_loss(session);
     } else if (status == REDLOCK_CANCELLED) {
-        say("%s: no longer extended, ends in %s", resource, text_duration(duration, redlock_valid_ms(&session->lock)));
+        say_of_resource("no longer extended, ends in %s", text_duration(duration, redlock_valid_ms(&session->lock)));
     } else {
         report_failure(session, status);
     }

@@ -16,9 +16,9 @@
 
 void login_hide(char *word)
 {
-    const char *begin = text_find(word, "://"), *end = strrchr(word, '@');
+    char *begin = strstr(word, "://"), *end = strrchr(word, '@');
 
-    if (begin && end && end > begin + 3) memset(word + (begin - word) + 3, '*', (size_t)(end - begin - 3));
+    if (begin && end && end > begin + 3) memset(begin + 3, '*', (size_t)(end - begin - 3));
 }
 
 void login_forget_variable(const char *name, char *value)

@@ -91,7 +91,7 @@ static void meter_deliver(const char *text, size_t size, uint32_t mark, uint32_t
 /* Of the line "NAME{LABELS} NUMBER", if there is one. */
 static uint64_t gauge_in(const char *text, const char *name, uint64_t otherwise)
 {
-    const char *line = text_find(text, name), *end = line ? text_find(line, "} ") : NULL;
+    const char *line = strstr(text, name), *end = line ? strstr(line, "} ") : NULL;
 
     return end ? strtoull(end + 2, NULL, 10) : otherwise;
 }

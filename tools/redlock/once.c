@@ -123,10 +123,10 @@ static void say_already(const struct once *once, struct session *session)
     char seen[REDLOCK_WHO_MAX + TEXT_DURATION_MAX + 16];
 
     if (session->output->quiet && !session->output->verbose) return;
-    say("%s: %s%s%s", session->output->resource,
-        is_quorum ? (once->holding->retry_until_done ? "already done in this period" : "already ran in this period")
-                  : "somebody began in this period",
-        describe_seen(once, seen, sizeof seen), is_quorum ? "" : " and may have run");
+    say_of_resource("%s%s%s",
+                    is_quorum ? (once->holding->retry_until_done ? "already done in this period" : "already ran in this period")
+                              : "somebody began in this period",
+                    describe_seen(once, seen, sizeof seen), is_quorum ? "" : " and may have run");
 }
 
 /* Why node k has not taken the mark. The text has TROUBLE_TEXT_MAX bytes. */
@@ -162,11 +162,12 @@ static void say_no_quorum(const struct once *once, struct session *session)
     char seen[REDLOCK_WHO_MAX + TEXT_DURATION_MAX + 16];
 
     assert(refused <= count);
-    say("%s: no quorum of nodes takes a mark of this period (%u of %u, quorum %u)%s%s%s", session->output->resource,
-        count_votes(once, session, REDLOCK_VOTE_GRANTED), count, redlock_quorum(count), refused > 0 ? "; somebody began in it" : "",
-        refused > 0 ? describe_seen(once, seen, sizeof seen) : "", refused > 0 ? " and may have run" : "");
+    say_of_resource("no quorum of nodes takes a mark of this period (%u of %u, quorum %u)%s%s%s",
+                    count_votes(once, session, REDLOCK_VOTE_GRANTED), count, redlock_quorum(count),
+                    refused > 0 ? "; somebody began in it" : "", refused > 0 ? describe_seen(once, seen, sizeof seen) : "",
+                    refused > 0 ? " and may have run" : "");
     say_votes(once, session);
-    if (any_is_forgetful(once, session)) say("%s: to run rather twice than never: --once-anyway", session->output->resource);
+    if (any_is_forgetful(once, session)) say_of_resource("to run rather twice than never: --once-anyway");
 }
 
 static void say_why(const struct once *once, struct session *session, enum redlock_status status)
@@ -174,8 +175,8 @@ static void say_why(const struct once *once, struct session *session, enum redlo
     if (session->output->json || session->signal) return;
     if (status == REDLOCK_ALREADY)        say_already(once, session);
     else if (status == REDLOCK_NO_QUORUM) say_no_quorum(once, session);
-    else if (status == REDLOCK_TOO_LATE)  say("%s: the period ended too long ago", session->output->resource);
-    else say("%s: %s", session->output->resource, redlock_status_text(session->fault ? session->fault : status));
+    else if (status == REDLOCK_TOO_LATE)  say_of_resource("the period ended too long ago");
+    else say_of_resource("%s", redlock_status_text(session->fault ? session->fault : status));
 }
 
 /* ---- For machines ---- */
@@ -217,8 +218,8 @@ int once_ask(struct once *once, struct session *session)
     if (session->signal) return EXIT_SIGNAL + session->signal;
     if (status != REDLOCK_OK) say_why(once, session, status);
     else if (session->output->verbose && !once->period.looks_only)
-        say("%s: the period is marked on %u of %u nodes so far", session->output->resource,
-            count_votes(once, session, REDLOCK_VOTE_GRANTED), redlock_node_count(&session->client));
+        say_of_resource("the period is marked on %u of %u nodes so far",
+                        count_votes(once, session, REDLOCK_VOTE_GRANTED), redlock_node_count(&session->client));
     switch (status) {
     case REDLOCK_OK:        return 0;
     case REDLOCK_ALREADY:   return EXIT_ALREADY;
@@ -239,6 +240,5 @@ void once_is_done(struct once *once, struct session *session)
     if (status == REDLOCK_OK) return;
     say_why(once, session, status);
     if (!session->output->json)
-        say("%s: the command has succeeded, but that could not be marked: it may run again in this period",
-            session->output->resource);
+        say_of_resource("the command has succeeded, but that could not be marked: it may run again in this period");
 }

@@ -43,6 +43,18 @@ void say(const char *format, ...)
     va_end(arguments);
 }
 
+void say_of_resource(const char *format, ...)
+{
+    char text[NOTE_MAX];
+    va_list arguments;
+
+    assert(current);
+    va_start(arguments, format);
+    (void)print_text_list(text, sizeof text, format, arguments);
+    va_end(arguments);
+    say("%s: %s", current->resource, text);
+}
+
 bool output_written(const char *what)
 {
     errno = 0;

@@ -36,6 +36,9 @@ void output_begin(const struct output *output);
  * "note". */
 void say(const char *format, ...) PRINT_LIKE(1, 2);
 
+/* The same of the resources, whose names stand before it. Of a long text the end is cut off. */
+void say_of_resource(const char *format, ...) PRINT_LIKE(1, 2);
+
 /* Says what is wrong with what was asked for, and where help on the command is (NULL: on all); ends the program with
  * EXIT_TROUBLE. */
 _Noreturn void output_refuse(const char *command, const char *format, va_list arguments);

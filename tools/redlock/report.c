@@ -75,7 +75,7 @@ static const char *advice_on(const struct session *session, const char *text, en
     if (advice) return advice;
     if (trouble == REDLOCK_TROUBLE_NOPERM) return rights_advice(session->rights);
     if (text_lasting_advice(text)) return text_lasting_advice(text);
-    if (text_find(text, "has no run_id") == text) return "wait; or, if no node has a replica: --trust-unknown";
+    if (strstr(text, "has no run_id") == text) return "wait; or, if no node has a replica: --trust-unknown";
     if (strcmp(text, "connection reset") == 0) return "is the server running there, or does it want TLS: rediss://?";
     return is_for_want_of_files(text) ? "raise the limit of open files: ulimit -n" : trouble_advice(session->output, trouble);
 }
@@ -188,8 +188,8 @@ void report_missing_vote(struct session *session, unsigned k)
 {
     const char *advice, *text = report_why_missing(session, k, &advice);
 
-    say("%s: kept without node %u (%s): %s%s%s%s", session->output->resource, k, redlock_node_address(&session->client, k), text,
-        advice ? " (" : "", advice ? advice : "", advice ? ")" : "");
+    say_of_resource("kept without node %u (%s): %s%s%s%s", k, redlock_node_address(&session->client, k), text,
+                    advice ? " (" : "", advice ? advice : "", advice ? ")" : "");
 }
 
 /* ---- Results ---- */
@@ -302,8 +302,8 @@ void report_status(struct session *session, enum redlock_status status)
         return;
     }
     if (why == REDLOCK_TAKEN && session->output->quiet && !session->output->verbose) return;
-    say("%s: %s%s%s%s", session->output->resource, redlock_status_text(status), is_two ? ": " : "",
-        is_two ? redlock_status_text(why) : "", describe_detail(session, why, detail, sizeof detail));
+    say_of_resource("%s%s%s%s", redlock_status_text(status), is_two ? ": " : "",
+                    is_two ? redlock_status_text(why) : "", describe_detail(session, why, detail, sizeof detail));
     report_nodes(session);
 }
 
@@ -314,9 +314,9 @@ void report_validity(struct session *session, const char *what)
     assert(what);
     if (redlock_ticket(&session->lock) > 0)
         (void)print_text(ticket, sizeof ticket, ", with ticket %" PRIu64, redlock_ticket(&session->lock));
-    say("%s: %s for %s, granted by %u of %u nodes so far%s", session->output->resource, what,
-        text_duration(duration, redlock_valid_ms(&session->lock)), redlock_confirmed(&session->lock),
-        redlock_node_count(&session->client), ticket);
+    say_of_resource("%s for %s, granted by %u of %u nodes so far%s", what,
+                    text_duration(duration, redlock_valid_ms(&session->lock)), redlock_confirmed(&session->lock),
+                    redlock_node_count(&session->client), ticket);
     report_nodes(session);
 }
 

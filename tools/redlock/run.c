@@ -119,7 +119,7 @@ static void end_command(struct run *run, enum ending ending, uint64_t now_us)
     if (ending == LOCK_LOST) log_transition(run->session, LOG_LOST, reason_of(run, now_us));
     if (ending == LOCK_LOST && run->settings->meter) run->settings->meter->give_up(&run->session->lock);
     if (run->settings->output.json) return;
-    say("%s: %s; the command is ended", run->settings->output.resource, reason_of(run, now_us));
+    say_of_resource("%s; the command is ended", reason_of(run, now_us));
     if (ending == LOCK_LOST) report_loss(run->session);
 }
 
@@ -159,8 +159,8 @@ static void watch_keeper(struct run *run, uint64_t now_us)
     if (!run->settings->output.verbose) return;
     if (is_extended) report_validity(run->session, "extended");
     if (!is_news || kept == REDLOCK_OK) return;
-    say("%s: not extended: %s", run->settings->output.resource,
-        kept == REDLOCK_TAKEN ? "too few nodes still have our token" : redlock_status_text(kept));
+    say_of_resource("not extended: %s",
+                    kept == REDLOCK_TAKEN ? "too few nodes still have our token" : redlock_status_text(kept));
     if (kept == REDLOCK_TAKEN) report_loss(run->session);
     else if (kept != REDLOCK_EXTENSION_LIMIT) report_nodes(run->session);
 }
@@ -237,8 +237,8 @@ static void stop_with_command(struct run *run, int number)
 
     terminal_take(&run->terminal, run->guardian.ward.child.pid);
     if (!run->settings->output.json && !is_asking)
-        say("%s: stopped; the lock is not extended meanwhile and ends in %s", run->settings->output.resource,
-            text_duration(duration, redlock_valid_ms(&run->session->lock)));
+        say_of_resource("stopped; the lock is not extended meanwhile and ends in %s",
+                        text_duration(duration, redlock_valid_ms(&run->session->lock)));
     signals_obey(number);
 }
 
@@ -271,8 +271,7 @@ static void watch_command(struct run *run)
     watch_start(run);
     run->session->watched = guardian->reports;
     if (guardian->refused_error && !run->settings->output.json)
-        say("%s: cannot send signal %d to the command: %s", run->settings->output.resource, guardian->refused_signal,
-            strerror(guardian->refused_error));
+        say_of_resource("cannot send signal %d to the command: %s", guardian->refused_signal, strerror(guardian->refused_error));
     guardian->refused_error = 0;
     if (run->ending == NOT_ENDING && guardian->was_killed)          end_command(run, GUARDIAN_KILLED, now);
     else if (run->ending == NOT_ENDING && guardian->ward.is_ending) end_command(run, ending_by_time(run, now), now);
@@ -338,8 +337,7 @@ static int start_guardian(struct run *run, struct settings *settings)
     error = guardian_start(&run->guardian, settings, run->holding, margin_ms(settings));
     if (error) output_system_failure("the guardian of the command", error);
     else if (!tree_is_told())
-        say("%s: without /proc what leaves the command's process group (setsid) is not ended with it: mount /proc",
-            settings->output.resource);
+        say_of_resource("without /proc what leaves the command's process group (setsid) is not ended with it: mount /proc");
     return error;
 }
 
@@ -364,7 +362,7 @@ static int report_start(struct run *run, int error)
     assert(error != 0);
     run->refusal = error == ECANCELED ? "lost: its validity had ended before the command could begin"
                  : error == ESRCH     ? "the guardian was killed" : text_system_error(error);
-    if (!settings->output.json && error == ECANCELED) say("%s: %s", settings->output.resource, run->refusal);
+    if (!settings->output.json && error == ECANCELED) say_of_resource("%s", run->refusal);
     else if (!settings->output.json)                  say("cannot run %s: %s", run->holding->program[0], run->refusal);
     if (error == ECANCELED) return EXIT_LOST;
     if (error == ESRCH) return EXIT_TROUBLE;
@@ -424,11 +422,10 @@ static void leave_held(struct run *run)
     log_transition(run->session, run->is_gone ? LOG_LOST : LOG_LEFT, status == REDLOCK_OK ? NULL : redlock_status_text(status));
     if (run->is_gone || run->settings->output.json) return;
     if (status != REDLOCK_OK) {
-        say("%s: not held for all of --hold-at-least: %s", run->settings->output.resource, redlock_status_text(status));
+        say_of_resource("not held for all of --hold-at-least: %s", redlock_status_text(status));
         report_loss(run->session);
     } else if (run->settings->output.verbose) {
-        say("%s: left held for another %s", run->settings->output.resource,
-            text_duration(duration, redlock_valid_ms(&run->session->lock)));
+        say_of_resource("left held for another %s", text_duration(duration, redlock_valid_ms(&run->session->lock)));
     }
 }
 
@@ -464,7 +461,7 @@ static int finish_run(struct run *run)
     if (run->ending == GUARDIAN_KILLED) return EXIT_TROUBLE;
     if (run->ending != NOT_ENDING) return EXIT_LOST;
     if (!run->is_gone) return child_exit_status(&run->guardian.ward.child);
-    if (!run->settings->output.json) say("%s: lost: it was gone when the command ended", run->settings->output.resource);
+    if (!run->settings->output.json) say_of_resource("lost: it was gone when the command ended");
     return EXIT_LOST;
 }
 

@@ -149,21 +149,11 @@ const char *text_time(char text[TEXT_TIME_MAX], uint64_t wall_us)
     return text;
 }
 
-const char *text_find(const char *text, const char *words)
-{
-    size_t size = strlen(words);
-
-    assert(size > 0);
-    for (; *text != '\0'; text++)
-        if (strncmp(text, words, size) == 0) return text;
-    return NULL;
-}
-
 void text_cut_echo(char *text)
 {
-    const char *echo = text_find(text, ", with args");
+    char *echo = strstr(text, ", with args");
 
-    if (echo) text[echo - text] = '\0';
+    if (echo) *echo = '\0';
 }
 
 /* ---- For machines ---- */
@@ -213,6 +203,6 @@ const char *text_lasting_advice(const char *error)
     };
 
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
-        if (text_find(error, refusals[i].words)) return refusals[i].advice;
+        if (strstr(error, refusals[i].words)) return refusals[i].advice;
     return NULL;
 }

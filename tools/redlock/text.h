@@ -44,9 +44,6 @@ void json_string(FILE *file, const void *bytes, size_t size);
 /* The same of a NUL-terminated text. */
 void json_text(FILE *file, const char *text);
 
-/* Where words begin in a text; NULL: they are not there. That of a libc is five times as large, for texts that are long. */
-const char *text_find(const char *text, const char *words);
-
 /* Cuts off what an error repeats of a command: a server that does not know AUTH by that name answers "unknown command ...,
  * with args beginning with: " and the password. */
 void text_cut_echo(char *text);

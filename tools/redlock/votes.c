@@ -57,5 +57,5 @@ void votes_watch(struct votes *votes, struct session *session)
     if (!before || session->missing) return;
     log_transition(session, LOG_RESTORED, NULL);
     if (is_told(session))
-        say("%s: kept with all %u nodes again", session->output->resource, redlock_node_count(&session->client));
+        say_of_resource("kept with all %u nodes again", redlock_node_count(&session->client));
 }
