@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 
 # As for mutants, the engine's own checks are left out, since a test is to find the fault. Tables are written to.
 CFLAGS = '-O1 -w -Dconst= -DREDLOCK_NO_CHECKS -DNDEBUG'
@@ -59,19 +60,21 @@ def stop_by_signals():
 
 
 def passes(tree, program, limit_s, **environment):
-    """Runs a test program. None of its children is left."""
+    """Runs a test program, up to the first test that fails. None of its children is left."""
     if is_stopped:
         return True
     sample = SAMPLE_OF_SIM if program.endswith('/test_sim') else SAMPLE
     process = subprocess.Popen([f'./{program}'], cwd=tree, env={**os.environ, 'SAMPLE': sample, **environment}, start_new_session=True,
-                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     running.add(process)
+    limit = threading.Timer(0 if is_stopped else limit_s, end_group, [process])
+    limit.start()
     try:
-        return process.wait(0 if is_stopped else limit_s) == 0
-    except subprocess.TimeoutExpired:
-        return False
+        return not any(line.startswith(b'not ok') for line in process.stdout) and process.wait() == 0
     finally:
+        limit.cancel()
         end_group(process)
+        process.stdout.close()
         process.wait()
         running.remove(process)
 
