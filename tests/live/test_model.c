@@ -1511,6 +1511,69 @@ TEST(the_first_in_the_queue_leaves_without_a_key_like_on_a_server)
     end_by_hand();
 }
 
+static void say_by_hand(struct line *line, const char *label, const char *const *words, unsigned count)
+{
+    struct request request;
+    words_request(&request, label, words, count);
+    exchange(line, &request);
+}
+
+/* One whose time is over, and one whose time nobody knows. */
+static void line_up_java_threads(const char *braced)
+{
+    char queue[64], timeout[64];
+    struct request request;
+    snprintf(queue, sizeof queue, "redisson_lock_queue:%s", braced);
+    snprintf(timeout, sizeof timeout, "redisson_lock_timeout:%s", braced);
+    const char *const lines_up[] = { "RPUSH", queue, "dead", "next" }, *const ends[] = { "ZADD", timeout, "1", "dead" };
+    words_request(&request, "RPUSH", lines_up, 4);
+    administer(&request);
+    words_request(&request, "ZADD", ends, 4);
+    administer(&request);
+    model_put(&node, queue, "dead\nnext", 0, server_us())->is_list = true;
+    model_put_entry(&node, timeout, "dead", 1, server_us());
+}
+
+static void allow(bool is_allowed, const char *command)
+{
+    char rule[16];
+    snprintf(rule, sizeof rule, "%c%s", is_allowed ? '+' : '-', command);
+    ASK(&server, "ACL", "SETUSER", "default", rule);
+    node.noperm = is_allowed ? NULL : command;
+}
+
+TEST(threads_of_java_that_wait_are_told_like_on_a_server)
+{
+    static const struct { const char *name, *braced, *listens, *refused; } cases[] = {
+        { "j", "{j}", "", "EXISTS" }, { "a{b}", "a{b}", "", "EXISTS" }, { "j", "{j}", "", "PUBLISH" },
+        { "j", "{j}", ":next", "EXISTS" }, { "j", "{j}", ":dead", "TIME" }, { "j", "{j}", ":dead", "ZSCORE" },
+    };
+    begin_by_hand();
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char channel[64];
+        snprintf(channel, sizeof channel, "redisson_lock__channel:%s%s", cases[i].braced, cases[i].listens);
+        const char *const listen[] = { "SUBSCRIBE", channel };
+        const char *const take[] = { "EVAL", WIRE_REDISSON_ACQUIRE_SCRIPT, "1", cases[i].name, "field", "100000" };
+        const char *const leave[] = { "EVAL", WIRE_REDISSON_RELEASE_SCRIPT, "1", cases[i].name, "field" };
+        flush_all();
+        select_as_admin(0);
+        subscriptions[0].fd = connect_server();
+        model_session_begin(&node, &subscriptions[0].session);
+        say_by_hand(&subscriptions[0], "SUBSCRIBE", listen, 2);
+        subscriptions[0].session.out.size = 0;
+        say_by_hand(&lines[0], "java acquire", take, 6);
+        if (*cases[i].listens) line_up_java_threads(cases[i].braced);
+        allow(false, cases[i].refused);
+        say_by_hand(&lines[0], "java release", leave, 5);
+        allow(true, cases[i].refused);
+        check_heard(&subscriptions[0]);
+        check_keys();
+        close(subscriptions[0].fd);
+        model_session_end(&subscriptions[0].session);
+    }
+    end_by_hand();
+}
+
 TEST(what_is_no_mark_is_reported_like_on_a_server)
 {
     const char *const words[] = { "EVAL", WIRE_MARK_SCRIPT, "1", "f", TOKEN, "10 0123456789abcdef 1 who", "1000", "1000" };
@@ -1607,12 +1670,6 @@ static void take_step(const struct step *step, uint64_t begun_us)
     exchange(&lines[0], &request);
 }
 
-static void allow_pexpireat(bool is_allowed)
-{
-    ASK(&server, "ACL", "SETUSER", "default", is_allowed ? "+pexpireat" : "-pexpireat");
-    node.noperm = is_allowed ? NULL : "PEXPIREAT";
-}
-
 TEST(in_rare_states_of_readers_and_writers_the_model_answers_like_a_server)
 {
     static const struct step refused = { ROW_SHARED_ROLE, "refused role", "R", 2, 1, 2, LONG_MS, 0 };
@@ -1652,9 +1709,9 @@ TEST(in_rare_states_of_readers_and_writers_the_model_answers_like_a_server)
         open_lines();
         open_subscriptions();
         for (unsigned i = 0; i < sizeof steps / sizeof steps[0] && !round_over; i++) take_step(&steps[i], begun_us);
-        allow_pexpireat(false);
+        allow(false, "PEXPIREAT");
         if (!round_over) take_step(&refused, begun_us);
-        allow_pexpireat(true);
+        allow(true, "PEXPIREAT");
         if (!round_over) check_keys();
         nap_ms(2 * SHORT_MS);
         for (unsigned i = 0; i < sizeof last / sizeof last[0] && !round_over; i++) take_step(&last[i], begun_us);
@@ -1850,7 +1907,7 @@ struct manner {
 };
 
 /* A client's command about "r". Nobody listens to the first that waits. */
-static void story_step(const char *label, enum row row, unsigned client, bool is_shared, uint32_t ttl_ms)
+static struct request story_request(const char *label, enum row row, unsigned client, bool is_shared, uint32_t ttl_ms)
 {
     const struct redlock_place place = { .turn = 1 + client, .poll = 1 + client, .renew = true, .entry = client };
     struct request request;
@@ -1865,6 +1922,12 @@ static void story_step(const char *label, enum row row, unsigned client, bool is
     memset(token, (int)(0x50 + client), sizeof token);
     (void)send_encode(&writer, row_at(row).row, REDLOCK_FORM_BY_TEXT, &subject);
     end_request(&request, &writer);
+    return request;
+}
+
+static void story_step(const char *label, enum row row, unsigned client, bool is_shared, uint32_t ttl_ms)
+{
+    const struct request request = story_request(label, row, client, is_shared, ttl_ms);
     exchange(&lines[0], &request);
 }
 
@@ -1872,21 +1935,23 @@ static void story_step(const char *label, enum row row, unsigned client, bool is
  * that. */
 static void leave_to_waiters(const struct manner *manner, unsigned count, void (*forbid)(void))
 {
+    const bool is_fair = manner->take == ROW_FAIR_ACQUIRE;
+    const char *const take = is_fair ? "poll" : "acquire";
     flush_all();
     if (trouble->begin) trouble->begin();
     open_lines();
     open_subscriptions();
-    story_step("take poll", manner->take, 0, manner->is_shared, LONG_MS);
+    story_step(take, manner->take, 0, manner->is_shared, LONG_MS);
     for (unsigned i = 1; i <= count; i++)
-        story_step(manner->wait == ROW_FAIR_ACQUIRE ? "poll" : "wait", manner->wait, i, false, LONG_MS);
+        story_step(is_fair ? take : "wait", manner->wait, i, false, LONG_MS);
     for (unsigned i = 0; i < 2; i++) {
         story_step("extend", manner->extend, i, manner->is_shared, 2 * LONG_MS);
-        story_step("restore", manner->restore, i, manner->is_shared, 3 * LONG_MS);
+        story_step("acquire again", manner->restore, i, manner->is_shared, 3 * LONG_MS);
     }
     check_keys();
     if (forbid) forbid();
     for (unsigned i = 0; i < 2; i++) story_step("leave", manner->leave, 0, manner->is_shared, LONG_MS);
-    story_step("poll of the next", manner->take, 1, false, LONG_MS);
+    story_step(take, manner->take, 1, false, LONG_MS);
     check_keys();
     close_subscriptions();
     close_lines();
@@ -1903,9 +1968,9 @@ static void leave_in_each_manner(const struct trouble *what, void (*forbid)(void
     };
     enum { MANNERS = sizeof manners / sizeof manners[0] };
     static struct kind kinds[] = {
-        { "take poll +OK", 2 * (MANNERS - 1), 0 }, { "take poll :1", 2, 0 },
+        { "acquire +OK", 2 * (MANNERS - 2), 0 }, { "acquire :1", 2, 0 }, { "poll +OK", 2, 0 },
         { "wait :ms", 4 * (MANNERS - 1), 0 }, { "poll $", 4, 0 },
-        { "extend :1", 2 * MANNERS, 0 }, { "extend :0", 2 * MANNERS, 0 }, { "restore +OK", 2 * MANNERS, 0 },
+        { "extend :1", 2 * MANNERS, 0 }, { "extend :0", 2 * MANNERS, 0 }, { "acquire again +OK", 2 * MANNERS, 0 },
         { "leave :", 4 * MANNERS, 0 }, { NULL, 0, 0 }
     };
     for (struct kind *kind = kinds; kind->begins; kind++) kind->times = 0;
@@ -1945,6 +2010,36 @@ TEST(no_entry_is_put_back_into_a_set_that_can_have_no_life)
 {
     static const struct trouble acl = { .begin = ask_for_user, .logs_in = true };
     leave_in_each_manner(&acl, forbid_publish_and_pexpire);
+}
+
+/* The model knows no keys that are hidden, so only the server is asked. */
+TEST(a_release_wakes_a_waiter_though_an_acl_hides_the_flag)
+{
+    static const struct manner manners[] = {
+        { .take = ROW_ACQUIRE, .wait = ROW_WAIT, .leave = ROW_WAKE },
+        { .take = ROW_PERMIT_ACQUIRE, .wait = ROW_PERMIT_WAIT, .leave = ROW_PERMIT_WAKE },
+    };
+    static const struct trouble acl = { .begin = ask_for_user, .logs_in = true };
+    static struct kind none[] = { { NULL, 0, 0 } };
+    trouble = &acl;
+    wanted = none;
+    begin_pair("");
+    for (unsigned i = 0; i < sizeof manners / sizeof manners[0]; i++) {
+        ask_for_user();
+        open_lines();
+        open_subscriptions();
+        story_step("acquire", manners[i].take, 0, false, LONG_MS);
+        story_step("wait", manners[i].wait, 2, false, LONG_MS);
+        ASK(&server, "ACL", "SETUSER", "joe", "resetkeys", "~r", "~r#waiters", "~r:1", "~r:#waiters");
+        const struct request request = story_request("leave", manners[i].leave, 0, false, LONG_MS);
+        const struct slice reply = ask_server(lines[0].fd, &request);
+        CHECK_MEM(reply.data, reply.size, ":2\r\n", 4);
+        round_over = true;      /* The two have different keys now. */
+        close_subscriptions();
+        close_lines();
+        round_over = false;
+    }
+    end_pair();
 }
 
 /* ---- Writes refused ---- */
