@@ -111,7 +111,7 @@ static bool address_read_number(const struct address_text *text, struct address_
 
 static bool address_read_database(const struct address_text *text, struct address_span span, uint32_t *database)
 {
-    return address_read_number(text, span, 0, NET_DATABASE_MAX, "a database is a number from 0 to 1073741823", database);
+    return address_read_number(text, span, 0, NET_DATABASE_MAX, "a database is a number from 0 to 536870911", database);
 }
 
 /* The byte that the three bytes of an escape at `at` stand for, or -1. */
@@ -312,6 +312,8 @@ static bool address_read_query(const struct address_text *text, struct address_s
             return address_fail(text, sign, wrong);
         }
     }
+    if (address->managed && (address->durable || address->database > 0))
+        return address_fail(text, span.at, "a managed node has database 0, and is not durable: its slots may move");
     return true;
 }
 

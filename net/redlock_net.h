@@ -45,7 +45,7 @@ enum {
     NET_HOST_MAX = 255,        /* The longest name of the DNS. */
     NET_PATH_MAX = 103,        /* sun_path of macOS and the BSDs (Linux: 107), so a name that is good here
                                 * is good everywhere. */
-    NET_DATABASE_MAX = (1 << 30) - 1,   /* Servers have 16 unless told otherwise. */
+    NET_DATABASE_MAX = (1 << 29) - 1,   /* Servers have 16 unless told otherwise. */
     NET_USER_MAX = 128,        /* Redis has no limit for these two (counted after percent-decoding). */
     NET_PASSWORD_MAX = 256,    /* The server's own ACL GENPASS writes 64 bytes. */
     NET_ADDRESS_TEXT_SIZE = NET_HOST_MAX + sizeof "[]:65535"    /* Any address as text, with its NUL. */

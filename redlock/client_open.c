@@ -101,12 +101,12 @@ static struct redlock_login note_target(struct redlock_target *target, const str
                                         const struct redlock_transport *transport, const struct redlock_options *options)
 {
     struct redlock_login login = { .user = options->user, .password = options->password,
-                                   .database = address->database & NET_DATABASE_MAX, .durable = address->durable };
+                                   .database = address->database & NET_DATABASE_MAX, .durable = address->durable,
+                                   .managed = address->managed };
 
     net_format_address(address, target->address, sizeof target->address);
     REDLOCK_ASSERT(target->address[0] != '\0');
     target->is_secure = address->secure;
-    target->is_managed = address->managed;
     note_endpoints(target, address, transport);
     if (address->has_password) {
         memcpy(target->user, address->user, sizeof address->user);
@@ -208,15 +208,6 @@ static void use_durable(struct redlock_client *c, const struct redlock_login *lo
     if (is_any) redlock_use_durable(&c->engine, &c->durable);
 }
 
-/* Names have to do for all nodes, also for those that are not managed. */
-static struct redlock_config config_of(const struct redlock_client *c, const struct redlock_options *options, unsigned count)
-{
-    struct redlock_config config = options->engine;
-
-    for (unsigned k = 0; k < count; k++) config.managed |= c->targets[k].is_managed;
-    return config;
-}
-
 static void use_transports(struct redlock_client *c, const struct redlock_options *options)
 {
     c->transports[0] = options->transport ? options->transport : client_sockets();
@@ -255,7 +246,6 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
 {
     struct redlock_login logins[REDLOCK_NODES_MAX] = { { .user = NULL } };
     struct redlock_options defaults;
-    struct redlock_config config;
     enum redlock_status status;
     unsigned count;
 
@@ -273,9 +263,8 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     if (c->sentinels) c->sentinels->calls->begin(c);
     c->name_wait_us = (uint64_t)options->engine.node_timeout_ms * (1000 - 1000 / NAME_PART);
     status = read_nodes(c, nodes, options, logins, &count, mistake);
-    config = config_of(c, options, count);
     if (status == REDLOCK_OK)
-        status = redlock_init(&c->engine, &config, c->nodes, count, options->memory ? options->memory : c->memory,
+        status = redlock_init(&c->engine, &options->engine, c->nodes, count, options->memory ? options->memory : c->memory,
                               options->memory ? options->memory_size : sizeof c->memory, redlock_now_us());
     REDLOCK_ASSERT(status != REDLOCK_OK || redlock_nodes(&c->engine) == count);
     if (status == REDLOCK_OK) status = use_sentinels(c, mistake);

@@ -339,6 +339,7 @@ enum redlock_status redlock_set_login(struct redlock *r, unsigned k, const struc
     if (k >= r->node_count || size > REDLOCK_LOGIN_MAX || size + AUTH_SIZE > r->config.send_size) return REDLOCK_BAD_CONFIG;
     if (login->user && !login->password) return REDLOCK_BAD_CONFIG;
     r->nodes[k].login = *login;
+    r->config.managed |= login->managed;
     if (r->config.wake_ups) r->nodes[r->node_count + k].login = *login;
     return REDLOCK_OK;
 }

@@ -86,16 +86,19 @@ static bool comes_after(const struct redlock_name *a, const struct redlock_name 
     return order > 0 || (order == 0 && a->size > b->size);
 }
 
-/* The part of a name that a cluster hashes, between the first brace and the next closing one. Keys beside a resource have it as
- * well (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/, "Hash tags"). */
+/* The part of a name that a cluster hashes, behind the first brace and before the next closing one, with the first brace. Keys
+ * beside a resource have it as well (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/, "Hash tags"). */
 static struct redlock_name tag_of(const struct redlock_name *name)
 {
-    const uint8_t *bytes = (const uint8_t *)name->bytes;
-    size_t begin = 0, end;
+    const char *bytes = (const char *)name->bytes;
+    struct redlock_name tag = { .bytes = bytes };
+    size_t at = 0;
 
-    while (begin < name->size && bytes[begin++] != '{') {}
-    for (end = begin; end < name->size && bytes[end] != '}';) end++;
-    return (struct redlock_name){ .bytes = bytes + begin, .size = end < name->size ? end - begin : 0 };
+    while (at < name->size && bytes[at] != '{') at++;
+    tag.bytes = bytes + at;
+    while (at < name->size && bytes[at] != '}') at++;
+    if (at < name->size) tag.size = (size_t)(bytes + at - (const char *)tag.bytes);
+    return tag;
 }
 
 /* True if a cluster keeps all of them, and the keys beside them, in one slot. */
@@ -105,7 +108,7 @@ static bool have_one_slot(const struct redlock_name *names, unsigned count)
 
     for (unsigned i = 0; i < count; i++) {
         struct redlock_name tag = tag_of(&names[i]);
-        if (tag.size == 0 || !is_same(&tag, &first)) return false;
+        if (tag.size < 2 || !is_same(&tag, &first)) return false;
     }
     return true;
 }

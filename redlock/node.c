@@ -126,9 +126,12 @@ void node_note(struct redlock_node *node, enum redlock_command command, enum red
 
 void node_give_up(struct redlock_node *node, enum redlock_trouble trouble, const char *text)
 {
+    /* A cluster's node that has not the key of one lock may have those of others. It is asked again soon whether it is a master. */
+    unsigned failures_max = trouble == REDLOCK_TROUBLE_MOVED ? 1 : NODE_FAILURES_MAX;
+
     /* A good connection that was closed may be back at once. One that fell silent is not waited for. */
     node->settled = node->state != NODE_READY || trouble == REDLOCK_TROUBLE_SILENT || node->failures > 0;
-    if (node->failures < NODE_FAILURES_MAX) node->failures++;
+    if (node->failures < failures_max) node->failures++;
     set_state(node, NODE_CLOSING);
     node_note(node, REDLOCK_COMMAND_NONE, trouble, text);
 }
@@ -409,7 +412,7 @@ bool node_read_handshake(struct redlock_node *node, const struct redlock_config 
 
     switch (scripts->loading ? scripts->loading->read(node, &asked, scripts, reply) : wire_read(&asked, reply)) {
     case REDLOCK_ANSWER_GRANTED:
-        if (config->managed && node->identity.trouble == REDLOCK_TROUBLE_CLUSTER) node->identity.trouble = REDLOCK_TROUBLE_NONE;
+        if (node->login.managed && node->identity.trouble == REDLOCK_TROUBLE_CLUSTER) node->identity.trouble = REDLOCK_TROUBLE_NONE;
         if (command == REDLOCK_COMMAND_INFO && scripts->identify) scripts->identify(node, config, now_us);
         return true;
     case REDLOCK_ANSWER_ERROR:

@@ -279,10 +279,8 @@ struct redlock_config {
     bool trust_unknown : 1;     /* S12: nodes that refuse INFO vote nevertheless. Then the engine sees no restart, no replica and
                                  * no server that it has met as another node. Of nodes that have no run_id, it sees no server
                                  * that it has met as another node, and believes that they were no replicas (S30). */
-    bool managed : 1;           /* S12: nodes in cluster mode vote. Each is the one endpoint of a service. A cluster has one master
-                                 * for each slot, and its other nodes answer MOVED, so it has one vote however often it is named.
-                                 * Names need braces, the same in all names of a lock, so that its keys have one slot; and the
-                                 * engine needs redlock_use_sets, which checks that. */
+    bool managed : 1;           /* Set by redlock_set_login if a node is managed. Names need braces, the same in all names of a
+                                 * lock, so that its keys have one slot. The engine needs redlock_use_sets, which checks that. */
     bool asks_only : 1;         /* For an engine that acquires nothing: nodes that refuse EVAL are ready for its questions. */
 };
 
@@ -290,7 +288,9 @@ struct redlock_config {
 struct redlock_login {
     const char *user;           /* NULL with a password: AUTH password, for servers without ACLs. */
     const char *password;
-    uint32_t database : 30;     /* 0: no SELECT. */
+    uint32_t database : 29;     /* 0: no SELECT. */
+    uint32_t managed : 1;       /* S12: it votes in cluster mode, as the one endpoint of a service. A cluster has one master for
+                                 * each slot, and its other nodes answer MOVED, so it has one vote however often it is named. */
     uint32_t durable : 1;       /* The server forgets nothing when it restarts (see redlock_use_durable). */
     uint32_t watched : 1;       /* A majority of sentinels names the server (see redlock_use_promotions). */
 };

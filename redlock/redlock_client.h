@@ -82,7 +82,6 @@ struct redlock_target {
     uint8_t endpoint_count;
     bool is_name;                                   /* It is looked up for each connection. */
     bool is_secure;                                 /* Chooses one of the two transports. */
-    bool is_managed;                                /* The address says managed=1. */
     uint64_t endpoints[REDLOCK_ENDPOINTS_MAX][15];  /* struct net_endpoint */
     const char *unresolved;                         /* The reason if there is no endpoint. */
     char address[REDLOCK_ADDRESS_MAX];              /* The address as text, without user and password. */

@@ -423,7 +423,7 @@ static const struct {
     { "LOADING ", REDLOCK_TROUBLE_LOADING },
     { "READONLY ", REDLOCK_TROUBLE_READONLY },
     { "MOVED ", REDLOCK_TROUBLE_MOVED },
-    { "ASK ", REDLOCK_TROUBLE_MOVED },
+    { "ASK ", REDLOCK_TROUBLE_CLUSTERDOWN },            /* The slot is on its way to another server. */
     { "CLUSTERDOWN ", REDLOCK_TROUBLE_CLUSTERDOWN },
     { "OOM ", REDLOCK_TROUBLE_OOM },
     { "MISCONF ", REDLOCK_TROUBLE_MISCONF },
@@ -448,11 +448,11 @@ enum redlock_trouble wire_trouble(const char *text, size_t size)
 /* Errors that end a session are first. Each is a text and its NUL, much smaller than rows of the same length. */
 enum redlock_trouble wire_class(const char *text, size_t size)
 {
-    static const char begins[] = "NOAUTH \0LOADING \0READONLY \0MOVED \0ASK \0CLUSTERDOWN \0MASTERDOWN \0ERR max number\0DENIED \0"
-                                 "NOSCRIPT \0WRONGTYPE \0AHEAD \0";
+    static const char begins[] = "NOAUTH \0LOADING \0READONLY \0CLUSTERDOWN \0MASTERDOWN \0ERR max number\0DENIED \0"
+                                 "MOVED \0NOSCRIPT \0WRONGTYPE \0AHEAD \0";
     static const uint8_t classes[] = {
         REDLOCK_TROUBLE_NOAUTH, REDLOCK_TROUBLE_NOAUTH, REDLOCK_TROUBLE_NOAUTH, REDLOCK_TROUBLE_NOAUTH, REDLOCK_TROUBLE_NOAUTH,
-        REDLOCK_TROUBLE_NOAUTH, REDLOCK_TROUBLE_NOAUTH, REDLOCK_TROUBLE_NOAUTH, REDLOCK_TROUBLE_NOAUTH,
+        REDLOCK_TROUBLE_NOAUTH, REDLOCK_TROUBLE_NOAUTH, REDLOCK_TROUBLE_MOVED,
         REDLOCK_TROUBLE_NOSCRIPT, REDLOCK_TROUBLE_WRONGTYPE, REDLOCK_TROUBLE_AHEAD, REDLOCK_TROUBLE_OTHER_ERROR
     };
     const char *at = begins;

@@ -244,10 +244,11 @@ REDLOCK_PRIVATE enum redlock_vote wire_vote(enum redlock_command command, enum r
  * ends the session, and OTHER_ERROR. The other kinds are only linked with redlock_node_trouble. */
 REDLOCK_PRIVATE enum redlock_trouble wire_class(const char *text, size_t size);
 
-/* True if the node will not vote on this connection any more, so that a new handshake has to find out why. */
+/* True if the node will not vote on this connection any more, or may not, so that a new handshake has to find out why. After MOVED
+ * it may have become a replica, as after READONLY. */
 static inline bool wire_ends_session(enum redlock_trouble class_of_error)
 {
-    return class_of_error == REDLOCK_TROUBLE_NOAUTH;
+    return class_of_error == REDLOCK_TROUBLE_NOAUTH || class_of_error == REDLOCK_TROUBLE_MOVED;
 }
 
 /* Writes the value of a lock's keys, the token, and after a blank the holder's name if the engine has one. Without a NUL. Returns

@@ -65,6 +65,15 @@ has_waiter() {
 }
 check 'one that waits is woken' is_woken
 
+declared() {
+    for address in "redis://127.0.0.1:$port_0/1?managed=1" "redis://127.0.0.1:$port_0?managed=1&durable=1"; do
+        is 125 run --guard 0 -n "$address" '{door}' -- true && says 'a managed node has database 0, and is not durable' || return 1
+    done
+    is 125 run --guard 0 -n "redis://127.0.0.1:$port_1?managed=1,127.0.0.1:$port_0,127.0.0.1:$port_2" '{door}' -- true &&
+        says 'node 1 .*a member of a cluster'
+}
+check 'each node is managed by its own address, without a database, and not durable' declared
+
 without_braces() {
     is 125 run --guard 0 -n "$one" door -- true && says 'for a managed node it needs {braces}: write {door}' &&
     is 125 run --guard 0 -n "$one" -r '{a}' -r '{b}' -- true && says 'the same braces into each name' &&

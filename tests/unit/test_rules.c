@@ -1395,16 +1395,19 @@ TEST(s12_a_member_of_a_cluster_has_no_vote_even_where_it_would_grant)
 }
 
 /* Its word about a replica still counts, and a Sentinel is none. */
-TEST(s12_a_managed_node_in_cluster_mode_votes_and_no_replica_or_sentinel_does)
+TEST(s12_a_managed_node_in_cluster_mode_votes_and_no_other_or_replica_or_sentinel_does)
 {
-    CLUSTER_COLD(3, 1, config.managed = true);
-    NODE(0)->mode = NODE(1)->mode = "cluster";
+    static const struct redlock_login managed = { .managed = true };
+    CLUSTER_COLD(4, 1, (void)0);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(redlock_set_login(ENGINE(0), k, &managed), REDLOCK_OK);
+    NODE(3)->mode = NODE(0)->mode = NODE(1)->mode = "cluster";
     NODE(1)->role = MODEL_REPLICA;
     NODE(2)->mode = "sentinel";
     RUN_MS(STORY_SETTLE_MS);
     CHECK(VOTES(0, 0));
     EXPECT_TROUBLE(0, 1, REDLOCK_TROUBLE_REPLICA);
     EXPECT_TROUBLE(0, 2, REDLOCK_TROUBLE_SENTINEL);
+    EXPECT_TROUBLE(0, 3, REDLOCK_TROUBLE_CLUSTER);
 }
 
 /* ---- S12: the keys of a lock are in one slot of a cluster ---- */
@@ -1424,7 +1427,8 @@ TEST(s12_a_lock_of_managed_nodes_needs_the_same_braces_in_each_name)
         { { "{a}", "a" }, REDLOCK_BAD_RESOURCE },   { { "{a}", "{ab}" }, REDLOCK_BAD_RESOURCE }
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        CLUSTER_COLD(1, 1, config.managed = true);
+        CLUSTER_COLD(1, 1, (void)0);
+        CHECK_INT(redlock_set_login(ENGINE(0), 0, &(struct redlock_login){ .managed = true }), REDLOCK_OK);
         struct redlock_name names[2] = { 0 };
         unsigned count = 0;
         for (; count < 2 && cases[i].names[count]; count++)

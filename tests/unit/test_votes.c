@@ -113,6 +113,29 @@ TEST(an_error_of_one_node_of_three_costs_no_lock)
     for (size_t i = 0; i < ERROR_COUNT; i++) answer_one_with(i);
 }
 
+/* Another server has that key, and this one has those of other locks. READONLY is of the whole server. */
+TEST(a_node_that_answers_moved_again_and_again_is_back_soon_each_time)
+{
+    static const struct {
+        const char *reply;
+        bool is_back;
+    } cases[] = { { "-MOVED 866 127.0.0.1:6381\r\n", true }, { "-READONLY You can't write\r\n", false } };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CLUSTER(1);
+        TAP_CONTEXT("%s", cases[i].reply);
+        ANSWERS(0, "SET", cases[i].reply);
+        ANSWERS(0, "EVALSHA", cases[i].reply);
+        unsigned back = 0;
+        for (unsigned round = 0; round < 20; round++) {
+            ACQUIRE(0, "door", DOOR_TTL);
+            EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+            RUN_MS(100);
+            back += VOTES(0, 0);
+        }
+        CHECK_INT(back == 20, cases[i].is_back);
+    }
+}
+
 /* The session is no judge of what its node may do later, so the next lock is asked for again. */
 static void recover_from(size_t i)
 {

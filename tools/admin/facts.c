@@ -100,14 +100,14 @@ const char *survey_rule(enum question question)
     return rules[question];
 }
 
-/* An error of any other kind comes from a server that has looked at the words; and MOVED from a managed one that has looked at the
- * key, since others have no vote. */
+/* An error of any other kind comes from a server that has looked at the words; and MOVED or ASK from a managed one, which has
+ * looked at the key. */
 const char *survey_barrier(const struct survey_node *node)
 {
     const char *words = node->errors[QUESTION_WRITE];
 
     if (node->answers[QUESTION_WRITE] != ANSWER_ERROR) return NULL;
-    if (strncmp(words, "MOVED ", 6) == 0) return NULL;
+    if (strncmp(words, "MOVED ", 6) == 0 || strncmp(words, "ASK ", 4) == 0) return NULL;
     return strncmp(words, "ERR ", 4) != 0 || text_lasting_advice(words) ? words : NULL;
 }
 

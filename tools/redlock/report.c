@@ -32,7 +32,7 @@ static const char *trouble_advice(const struct output *output, enum redlock_trou
     case REDLOCK_TROUBLE_READONLY:     return "name servers that are no replicas: they must be independent";
     case REDLOCK_TROUBLE_CLUSTER:      return "name a server of its own; or the one endpoint of a service: redis://HOST?managed=1";
     case REDLOCK_TROUBLE_MOVED:        return "name the server of that address, which has this resource";
-    case REDLOCK_TROUBLE_CLUSTERDOWN:  return "wait until a master has the slot of this resource";
+    case REDLOCK_TROUBLE_CLUSTERDOWN:  return "wait until one server has the slot of this resource";
     case REDLOCK_TROUBLE_SENTINEL:     return "name its master: sentinel://HOST,HOST,HOST/NAME";
     case REDLOCK_TROUBLE_NO_IDENTITY:
         return "without run_id (or process_id), redis_mode and role nobody sees a restart: name servers that tell them";
