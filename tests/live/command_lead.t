@@ -147,6 +147,14 @@ told_while_it_loses() {
     over $told
     [ $? = 123 ] && grep -q 'told: lost' "$directory/err-told" && [ "$(wc -l <"$directory/told")" -eq 1 ]
 }
+# As in a failover. Whoever has led knows that the nodes can vote.
+waits_through_replicas() {
+    leads delta --ttl 3s && within 10 has_led delta 1 || return 1
+    for k in 0 1; do ask $k REPLICAOF 127.0.0.1 1 >/dev/null; done
+    within 20 grep -q 'a replica, not a master' "$directory/err-delta" && sleep 1 && ! has_ended delta || return 1
+    for k in 0 1; do ask $k REPLICAOF NO ONE >/dev/null; done
+    within 20 has_led delta 2 && kill -TERM "$(pid_of delta)" && ended delta
+}
 nobody_is_left() {
     kill -TERM "$(pid_of beta)" && kill -INT "$(pid_of gamma)" && ended beta && ended gamma && within 10 nobody_leads && gone boss 'boss#leader'
 }
@@ -158,6 +166,7 @@ check 'a leader that lost its lead ends its command and leads again, with a larg
 check 'a leader that slept past its end does not overwrite its successor' sleeper_is_deposed
 check 'a leader that was told to end, and loses its lead, does not lead again' told_while_it_loses
 check 'when all have resigned there is no leader, and nothing is left' nobody_is_left
+check 'a leader that lost its lead since its nodes became replicas waits until they are none' waits_through_replicas
 
 once_ends() {
     leads delta --once --ttl 3s && within 10 has_led delta 1 || return 1

@@ -574,6 +574,7 @@ int lead_command(struct session *session, struct settings *settings, struct hold
         code = run_once(&run, settings);
         if (code != EXIT_LOST || holding->once || run.was_told_to_end) return code;
         signals_close();
+        given.waits_through_errors = true;      /* The nodes could vote. */
         *settings = given;
     }
 }
