@@ -298,8 +298,8 @@ static bool address_read_flag(const struct address_text *text, struct address_sp
 static bool address_read_query(const struct address_text *text, struct address_span span, bool has_database,
                                struct net_address *address)
 {
-    const char *wrong = has_database ? "after the path come ?db=database, &durable=1 and &managed=1, or nothing"
-                                     : "after the host come /database, ?durable=1 and &managed=1, or nothing";
+    const char *wrong = has_database ? "after the path come ?db=database and &durable=1, or ?managed=1, or nothing"
+                                     : "after the host come /database and ?durable=1, or ?managed=1, or nothing";
     bool is_query = address_begins(text, span.at, "?");
     for (struct address_span word = span; word.at < span.end; word.at = word.end) {
         size_t sign = word.at++;
@@ -317,7 +317,7 @@ static bool address_read_query(const struct address_text *text, struct address_s
     return true;
 }
 
-/* [login@]host[:port][/database][?durable=1][&managed=1] */
+/* [login@]host[:port][/database][?query] */
 static bool address_read_tcp_url(const struct address_text *text, struct address_span span, struct net_address *address)
 {
     struct address_span host = { span.at, address_find(text, span, "/?#") };
@@ -334,7 +334,7 @@ static bool address_read_tcp_url(const struct address_text *text, struct address
     return address_read_query(text, query, false, address);
 }
 
-/* [login@]/path[?db=database][&durable=1][&managed=1] */
+/* [login@]/path[?query] */
 static bool address_read_unix_url(const struct address_text *text, struct address_span span,
                                   struct net_address *address)
 {

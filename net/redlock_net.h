@@ -56,7 +56,7 @@ struct net_address {
     uint16_t port;                         /* NET_TCP: 1..65535. NET_UNIX: 0. */
     uint32_t database;                     /* 0..NET_DATABASE_MAX; 0 where none is named. */
     bool durable;                          /* The address says durable=1, */
-    bool managed;                          /* and managed=1. */
+    bool managed;                          /* or managed=1. */
     bool secure;                           /* NET_TCP by rediss:// or valkeys://, which means TLS, and never anything else. */
     bool has_password;                     /* False: log in nowhere; user and password are empty. */
     char host[NET_HOST_MAX + 1];           /* NET_TCP: a name or number, v6 without its brackets. NET_UNIX: empty. */
@@ -73,11 +73,11 @@ struct net_error {
 /* Reads one address of `size` bytes (no NUL needed). These are the forms; the schemes in either case:
  *
  *   host   host:port   [v6]   [v6]:port   [fe80::1%eth0]:port   unix:/path
- *   redis://[[user]:password@]host[:port][/database][?query]        also valkey://; with TLS rediss://, valkeys://
- *   redis+unix://[[user]:password@]/path[?db=database][&query]       also valkey+unix:// and unix://
+ *   redis://[[user]:password@]host[:port][/database][?query]         also valkey://; with TLS rediss://, valkeys://
+ *   redis+unix://[[user]:password@]/path[?query]                     also valkey+unix:// and unix://
  *
- * The query is durable=1 or managed=1, or both with & between them. User, password, host and path of the URLs
- * are percent-decoded (so a scope is written [fe80::1%25eth0]); elsewhere '%' is itself. `default_port`
+ * The query is durable=1 or managed=1; of a path also db=database, with & between them. User, password, host and
+ * path of the URLs are percent-decoded (so a scope is written [fe80::1%25eth0]); elsewhere '%' is itself. `default_port`
  * (1..65535) is taken where none is given.
  * Returns false with *error set and *address untouched when the text is not such an address. A password
  * is copied. Wipe the address (net_wipe) when done with it; no other copy is left behind. */

@@ -81,7 +81,7 @@ hidden() {
 check 'where the ACL hides the canary the guard is as ever, and the message says why' hidden
 
 wrong() {
-    is 125 status -n 'redis://host?durable=yes' door && says 'after the host come /database, \?durable=1 and &managed=1, or nothing'
+    is 125 status -n 'redis://host?durable=yes' door && says 'after the host come /database and \?durable=1, or \?managed=1, or nothing'
 }
 check 'a declaration that is not understood is refused' wrong
 finish
