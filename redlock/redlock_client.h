@@ -147,7 +147,7 @@ void redlock_options_init(struct redlock_options *options);
 /* Opens a client for a list of nodes, separated by commas, with white space around them or without, or by white space alone. An
  * empty entry (a comma at either end, or two in a row) is a BAD_ADDRESS, since a list that lost one has a smaller quorum.
  *   host  host:port  [v6]:port  unix:/path
- *   redis://[[user]:password@]host[:port][/db][?durable=1][&managed=1]  redis+unix://[[user]:password@]/path[?db=N]
+ *   redis://[[user]:password@]host[:port][/db][?durable=1 or ?managed=1]  redis+unix://[[user]:password@]/path[?db=N]
  *   sentinel://[[user]:password@]host[:port],host[:port],.../name (see redlock_sentinel.h)
  * rediss:// and valkeys://, which ask for TLS, use options->secure_transport. Without one they are BAD_ADDRESS, since nothing
  * falls back to plain text. A comma within a user name, password or path is written %2C. Looks nothing up and connects to nothing
