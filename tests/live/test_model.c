@@ -1685,14 +1685,23 @@ TEST(in_rare_states_of_readers_and_writers_the_model_answers_like_a_server)
         { ROW_SHARED_ACQUIRE, "shared acquire", "u", 1, 1, 0, LONG_MS, 0 },
         { ROW_SHARED_ACQUIRE, "shared acquire", "u", 2, 2, 0, SHORT_MS, 0 },
         { ROW_WAIT, "wait", "U", 3, 3, 0, LONG_MS, 6 },
+        { ROW_SHARED_ACQUIRE, "shared acquire", "w", 4, 4, 0, LONG_MS, 0 },
+    };
+    static const struct step more[] = {     /* The readers of w are there without its key, and one more waits. */
+        { ROW_SHARED_ACQUIRE, "shared acquire", "W", 1, 1, 0, LONG_MS, 0 },
+        { ROW_WAIT, "wait", "w", 3, 3, 0, LONG_MS, 7 },
+        { ROW_SHARED_ROLE, "role of a reader", "w", 2, 1, 0, LONG_MS, 0 },
+        { ROW_SHARED_ACQUIRE, "shared acquire", "y", 1, 1, 0, LONG_MS, 0 },
+        { ROW_WAIT, "wait", "Y", 5, 5, 0, LONG_MS, 8 },
+        { ROW_SHARED_WAKE, "leave the queue", "Y", 5, 5, 0, 0, 8 },
     };
     static const struct step last[] = {
         { ROW_SHARED_ROLE, "role with a larger ticket", "R", 2, 1, 3, LONG_MS, 0 },     /* The refused one has left its own. */
         { ROW_SHARED_WAKE, "release beside one whose time is over", "u", 1, 1, 0, 0, 0 },
     };
     static struct kind kinds[] = {
-        { "shared acquire +OK", 6, 0 }, { "role beside another :-1", 1, 0 }, { "role with the same ticket :-2", 1, 0 },
-        { "wait :ms", 2, 0 },
+        { "shared acquire +OK", 9, 0 }, { "role beside another :-1", 1, 0 }, { "role with the same ticket :-2", 1, 0 },
+        { "wait :ms", 4, 0 }, { "role of a reader :1", 1, 0 }, { "leave the queue :-1", 1, 0 },
         { "release of one that is there :0", 1, 0 }, { "refused role -ERR The user executing", 1, 0 },
         { "role with a larger ticket :1", 1, 0 },
         { "release beside one whose time is over :2", 1, 0 },
@@ -1709,6 +1718,8 @@ TEST(in_rare_states_of_readers_and_writers_the_model_answers_like_a_server)
         open_lines();
         open_subscriptions();
         for (unsigned i = 0; i < sizeof steps / sizeof steps[0] && !round_over; i++) take_step(&steps[i], begun_us);
+        if (!round_over) remove_key(0, (struct slice){ (const uint8_t *)"w", 1 });
+        for (unsigned i = 0; i < sizeof more / sizeof more[0] && !round_over; i++) take_step(&more[i], begun_us);
         allow(false, "PEXPIREAT");
         if (!round_over) take_step(&refused, begun_us);
         allow(true, "PEXPIREAT");
