@@ -1962,6 +1962,7 @@ static void leave_to_waiters(const struct manner *manner, unsigned count, void (
     check_keys();
     if (forbid) forbid();
     for (unsigned i = 0; i < 2; i++) story_step("leave", manner->leave, 0, manner->is_shared, LONG_MS);
+    check_keys();
     story_step(take, manner->take, 1, false, LONG_MS);
     check_keys();
     close_subscriptions();
