@@ -1,7 +1,7 @@
 /* The driver of a chaos run. It builds the world, lets the clients fight and the faults rage for so long,
  * ends the faults, and then the clients. It judges nothing; tests/chaos/check reads everybody's notes.
  *
- *     chaos_driver CLIENT CLOCK RECORDER DIRECTORY SECONDS SEED MODE
+ *     chaos_driver CLIENT PRELOAD RECORDER DIRECTORY SECONDS SEED MODE
  *
  * MODE   faults     what is promised to be safe
  *        amnesia    no guard, while the servers are restarted empty, one after the other: they forget who holds what
@@ -129,7 +129,7 @@ static const struct mode *mode_of(const char *name)
 int main(int argc, char **argv)
 {
     static struct world world;
-    if (argc != 8) bail_out("usage: chaos_driver CLIENT CLOCK RECORDER DIRECTORY SECONDS SEED MODE");
+    if (argc != 8) bail_out("usage: chaos_driver CLIENT PRELOAD RECORDER DIRECTORY SECONDS SEED MODE");
     const struct mode *mode = mode_of(argv[7]);
     world.client = argv[1];
     world.preload = argv[2];

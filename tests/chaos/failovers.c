@@ -2,7 +2,7 @@
  * replica and three sentinels, each in a place of its own, and clients in two houses, and makes them fail
  * over so many times. It judges nothing; tests/history/check reads the clients' notes.
  *
- *     chaos_failovers CLIENT CLOCK DIRECTORY FAILOVERS SEED MODE
+ *     chaos_failovers CLIENT PRELOAD DIRECTORY FAILOVERS SEED MODE
  *
  * MODE   failovers  what is promised to be safe
  *        unguarded  no guard: a lock that the replica has never heard of, or that somebody still has from the old master, is
@@ -401,7 +401,7 @@ static uint32_t whole_number(const char *text, const char *what)
 int main(int argc, char **argv)
 {
     static struct world world;
-    if (argc != 7) bail_out("usage: chaos_failovers CLIENT CLOCK DIRECTORY FAILOVERS SEED MODE");
+    if (argc != 7) bail_out("usage: chaos_failovers CLIENT PRELOAD DIRECTORY FAILOVERS SEED MODE");
     struct story story = { .w = &world, .mode = mode_of(argv[6]) };
     world.client = argv[1];
     world.preload = argv[2];
