@@ -1,7 +1,9 @@
-/* TLS by Mbed TLS (2.28 or 3), as a transport. Only a build that asks for it by make TLS=mbedtls has this file.
+/* TLS by Mbed TLS (2.28 or 3), as a transport. Only a build that asks for it by make TLS=mbedtls
+ * has this file.
  *
- * Mbed TLS writes into `out` of its line, so it is never asked to write the same bytes again, as it would
- * have to be when the socket takes a part of a record. net_tls.h has the parts that are not its own. */
+ * Mbed TLS writes into `out` of its line, so it is never asked to write the same bytes again, as it
+ * would have to be when the socket takes a part of a record. net_tls.h has the parts that are not
+ * its own. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -25,7 +27,8 @@
 #define TLS_BEGIN_CRYPTO() true
 #endif
 #ifndef MBEDTLS_PRIVATE
-#define MBEDTLS_PRIVATE(member) member      /* Version 3 uses these names for fields that may change one day. */
+/* Version 3 uses these names for fields that may change one day. */
+#define MBEDTLS_PRIVATE(member) member
 #endif
 
 #ifndef MBEDTLS_HAVE_TIME_DATE
@@ -47,7 +50,8 @@ struct tls_line {
     struct tls_host host;
     bool names_no_host;         /* The node's certificate has a common name at most. */
     size_t in_start, in_end, out_start, out_end;
-    uint8_t in[TLS_PIECE];      /* Mbed TLS reads a record in two parts or more, so the socket is asked once for several. */
+    /* Mbed TLS reads a record in two parts or more, so the socket is asked once for several. */
+    uint8_t in[TLS_PIECE];
     uint8_t out[TLS_ROOM];
 };
 
@@ -77,11 +81,13 @@ static struct tls_ticket *tls_ticket(struct redlock_tls *tls, unsigned node)
 /* The fault of the node's certificate. */
 static const char *tls_verdict_words(uint32_t flags, const struct tls_line *line)
 {
-    if (flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED) return "its certificate is of a CA not trusted here";
+    if (flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED)
+        return "its certificate is of a CA not trusted here";
     if (flags & MBEDTLS_X509_BADCERT_EXPIRED)     return "its certificate has expired";
     if (flags & MBEDTLS_X509_BADCERT_FUTURE)      return "its certificate is not valid yet";
     if (flags & MBEDTLS_X509_BADCERT_REVOKED)     return "its certificate has been revoked";
-    if (!(flags & MBEDTLS_X509_BADCERT_CN_MISMATCH)) return "its certificate is not good enough, or not for servers";
+    if (!(flags & MBEDTLS_X509_BADCERT_CN_MISMATCH))
+        return "its certificate is not good enough, or not for servers";
     if (line->host.number_size > 0) return "its certificate is not for this IP address";
     return line->names_no_host ? TLS_NO_HOST : TLS_OTHER_HOST;
 }
@@ -92,8 +98,9 @@ static const char *tls_verdict_words(uint32_t flags, const struct tls_line *line
 static const char *tls_alert_words(unsigned alert)
 {
     switch (alert) {
-    case MBEDTLS_SSL_ALERT_MSG_HANDSHAKE_FAILURE: return "it refuses: no cipher in common, or no certificate";
-    case MBEDTLS_SSL_ALERT_MSG_UNKNOWN_CA:        return "it does not trust the CA of our certificate";
+    case MBEDTLS_SSL_ALERT_MSG_HANDSHAKE_FAILURE:
+        return "it refuses: no cipher in common, or no certificate";
+    case MBEDTLS_SSL_ALERT_MSG_UNKNOWN_CA: return "it does not trust the CA of our certificate";
     case MBEDTLS_SSL_ALERT_MSG_CERT_EXPIRED:      return "it says that our certificate has expired";
     case MBEDTLS_SSL_ALERT_MSG_BAD_CERT:
     case MBEDTLS_SSL_ALERT_MSG_CERT_REVOKED:
@@ -101,25 +108,28 @@ static const char *tls_alert_words(unsigned alert)
     case MBEDTLS_SSL_ALERT_MSG_UNSUPPORTED_CERT:
     case MBEDTLS_SSL_ALERT_MSG_ACCESS_DENIED:     return "it refuses our certificate";
     case MBEDTLS_SSL_ALERT_MSG_PROTOCOL_VERSION:  return TLS_NO_VERSION;
-    case 116:                                     return "it asks for a client certificate";   /* RFC 8446, 6 */
+    case 116: return "it asks for a client certificate"; /* RFC 8446, 6 */
     default:                                      return "it has broken off";
     }
 }
 
-/* A node that has chosen 1.1, and then finds that its settings allow no signature there, breaks off by a record of that version. */
+/* A node that has chosen 1.1, and then finds that its settings allow no signature there, breaks off
+ * by a record of that version. */
 static bool tls_is_record_of_1_1(const unsigned char *header)
 {
     return header[1] == 3 && header[2] == 2;
 }
 
 /* The error in words of ours, or in those of Mbed TLS, in text[0..size). */
-static const char *tls_code_words(const struct tls_session *session, int code, char *text, size_t size)
+static const char *tls_code_words(const struct tls_session *session, int code, char *text,
+                                  size_t size)
 {
     const struct tls_line *line = session->line;
 
     switch (code) {
     case MBEDTLS_ERR_X509_CERT_VERIFY_FAILED:
-#ifdef MBEDTLS_ERR_SSL_BAD_HS_CERTIFICATE       /* Version 2.28 reports this for a certificate that is not for servers. */
+#ifdef MBEDTLS_ERR_SSL_BAD_HS_CERTIFICATE
+    /* Version 2.28 reports this for a certificate that is not for servers. */
     case MBEDTLS_ERR_SSL_BAD_HS_CERTIFICATE:
 #endif
         return tls_verdict_words(mbedtls_ssl_get_verify_result(&line->ssl), line);
@@ -128,7 +138,8 @@ static const char *tls_code_words(const struct tls_session *session, int code, c
         return tls_alert_words(line->ssl.MBEDTLS_PRIVATE(in_msg)[1]);
     case MBEDTLS_ERR_SSL_INVALID_RECORD:
     case MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE:
-        return session->stands ? "a record that is no good" : "what answers there does not speak TLS";
+        return session->stands ? "a record that is no good"
+                               : "what answers there does not speak TLS";
 #ifdef MBEDTLS_ERR_SSL_BAD_HS_PROTOCOL_VERSION
     case MBEDTLS_ERR_SSL_BAD_HS_PROTOCOL_VERSION:
 #endif
@@ -147,7 +158,8 @@ static void tls_fail_by_code(struct tls_session *session, int code)
 {
     char text[TLS_WORDS_MAX - sizeof "TLS: "];
 
-    if (session->ended == 0) (void)tls_fail(session, tls_code_words(session, code, text, sizeof text));
+    if (session->ended == 0)
+        (void)tls_fail(session, tls_code_words(session, code, text, sizeof text));
 }
 
 /* --- Bytes --- */
@@ -164,8 +176,9 @@ static void tls_sent(struct tls_line *line, size_t size)
     if (line->out_start == line->out_end) line->out_start = line->out_end = 0;
 }
 
-/* Takes the bytes that Mbed TLS writes. Without room it has to come again, with the same bytes, as it does
- * during a handshake. Later there is always room, unless the node asks for more and more and takes nothing. */
+/* Takes the bytes that Mbed TLS writes. Without room it has to come again, with the same bytes, as
+ * it does during a handshake. Later there is always room, unless the node asks for more and more
+ * and takes nothing. */
 static int tls_put(void *context, const unsigned char *data, size_t size)
 {
     struct tls_session *session = context;
@@ -207,23 +220,27 @@ static bool tls_is_for_number(const mbedtls_x509_crt *certificate, const struct 
 {
     const size_t size = host->number_size;
 
-    for (const mbedtls_x509_sequence *name = &certificate->subject_alt_names; name; name = name->next) {
-        bool is_number = name->buf.tag == (MBEDTLS_ASN1_CONTEXT_SPECIFIC | MBEDTLS_X509_SAN_IP_ADDRESS);
-        if (is_number && name->buf.len == size && memcmp(name->buf.p, host->number, size) == 0) return true;
+    for (const mbedtls_x509_sequence *name = &certificate->subject_alt_names; name;
+         name = name->next) {
+        bool is_number =
+            name->buf.tag == (MBEDTLS_ASN1_CONTEXT_SPECIFIC | MBEDTLS_X509_SAN_IP_ADDRESS);
+        if (is_number && name->buf.len == size && memcmp(name->buf.p, host->number, size) == 0)
+            return true;
     }
     return false;
 }
 
-/* Checks two things that Mbed TLS does not. One is the number of the host, since version 2 knows names
- * alone. The other is that the certificate has names, since without any it takes the common name (RFC
- * 9525, 6.3: that is not looked at). */
+/* Checks two things that Mbed TLS does not. One is the number of the host, since version 2 knows
+ * names alone. The other is that the certificate has names, since without any it takes the common
+ * name (RFC 9525, 6.3: that is not looked at). */
 static int tls_check_host(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags)
 {
     struct tls_line *line = context;
 
     if (depth > 0) return 0;
     line->names_no_host = certificate->subject_alt_names.buf.len == 0;
-    if (line->names_no_host || (line->host.number_size > 0 && !tls_is_for_number(certificate, &line->host)))
+    if (line->names_no_host ||
+        (line->host.number_size > 0 && !tls_is_for_number(certificate, &line->host)))
         *flags |= MBEDTLS_X509_BADCERT_CN_MISMATCH;
     return 0;
 }
@@ -232,10 +249,12 @@ static int tls_check_host(void *context, mbedtls_x509_crt *certificate, int dept
 static bool tls_expect(struct tls_line *line)
 {
     mbedtls_ssl_set_verify(&line->ssl, tls_check_host, line);
-    return mbedtls_ssl_set_hostname(&line->ssl, line->host.number_size == 0 ? line->host.name : NULL) == 0;
+    return mbedtls_ssl_set_hostname(&line->ssl,
+                                    line->host.number_size == 0 ? line->host.name : NULL) == 0;
 }
 
-static struct tls_line *tls_line_open(struct redlock_tls *tls, struct tls_session *session, const struct tls_host *host)
+static struct tls_line *tls_line_open(struct redlock_tls *tls, struct tls_session *session,
+                                      const struct tls_host *host)
 {
     struct tls_line *line = mbedtls_calloc(1, sizeof *line);
 
@@ -287,7 +306,8 @@ static bool tls_waits(int code)
     return code == MBEDTLS_ERR_SSL_WANT_READ || code == MBEDTLS_ERR_SSL_WANT_WRITE;
 }
 
-/* It has taken a message without content, such as a warning, and there is more, which the descriptor does not show. */
+/* It has taken a message without content, such as a warning, and there is more, which the
+ * descriptor does not show. */
 static bool tls_goes_on(struct tls_line *line, int code)
 {
 #ifdef MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET
@@ -328,7 +348,8 @@ static size_t tls_read(struct tls_session *session, void *data, size_t size)
     do taken = mbedtls_ssl_read(&session->line->ssl, data, size);
     while (tls_goes_on(session->line, taken));
     if (taken > 0) return (size_t)taken;
-    if (taken == 0 || taken == MBEDTLS_ERR_SSL_CONN_EOF || taken == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY)
+    if (taken == 0 || taken == MBEDTLS_ERR_SSL_CONN_EOF ||
+        taken == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY)
         session->ended = REDLOCK_TRANSPORT_END;
     else if (!tls_waits(taken))
         tls_fail_by_code(session, taken);
@@ -345,7 +366,8 @@ static uint64_t tls_first_end(const struct tls_line *line)
 {
     uint64_t first = UINT64_MAX;
 
-    for (const mbedtls_x509_crt *cert = mbedtls_ssl_get_peer_cert(&line->ssl); cert; cert = cert->next) {
+    for (const mbedtls_x509_crt *cert = mbedtls_ssl_get_peer_cert(&line->ssl); cert;
+         cert = cert->next) {
         const mbedtls_x509_time *t = &cert->valid_to;
         uint64_t ends = tls_seconds(t->year, t->mon, t->day, t->hour, t->min, t->sec);
         if (ends < first) first = ends;
@@ -355,7 +377,8 @@ static uint64_t tls_first_end(const struct tls_line *line)
 
 /* --- Opening --- */
 
-static bool tls_blame_by_code(char *words, size_t size, const struct tls_use *use, const char *path, int code)
+static bool tls_blame_by_code(char *words, size_t size, const struct tls_use *use, const char *path,
+                              int code)
 {
     char reason[TLS_WORDS_MAX] = "it has no certificate";
 
@@ -367,7 +390,8 @@ static bool tls_blame_by_code(char *words, size_t size, const struct tls_use *us
 static const char *tls_system_ca(void)
 {
     static const char *const paths[] = {
-        "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"
+        "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"
     };
 
     if (getenv("SSL_CERT_FILE")) return getenv("SSL_CERT_FILE");    /* OpenSSL has it so. */
@@ -385,10 +409,12 @@ static bool tls_read_ca(struct redlock_tls *tls, const char *ca, char *words, si
     if (ca && !tls_can_read(words, size, &TLS_CA, ca)) return false;
     if (path && tls_is_directory(path)) code = mbedtls_x509_crt_parse_path(&tls->ca, path);
     else if (path)                      code = mbedtls_x509_crt_parse_file(&tls->ca, path);
-    return !ca || (code >= 0 && tls->ca.raw.len > 0) || tls_blame_by_code(words, size, &TLS_CA, ca, code);
+    return !ca || (code >= 0 && tls->ca.raw.len > 0) ||
+           tls_blame_by_code(words, size, &TLS_CA, ca, code);
 }
 
-static bool tls_trust(struct redlock_tls *tls, const struct redlock_tls_options *options, char *words, size_t size)
+static bool tls_trust(struct redlock_tls *tls, const struct redlock_tls_options *options,
+                      char *words, size_t size)
 {
     tls->trusted = options->ca_of ? options->ca_of->trusted : &tls->ca;
     if (!options->ca_of && !tls_read_ca(tls, options->ca, words, size)) return false;
@@ -399,8 +425,11 @@ static bool tls_trust(struct redlock_tls *tls, const struct redlock_tls_options 
 static int tls_read_key(struct redlock_tls *tls, const char *path)
 {
 #if MBEDTLS_VERSION_NUMBER >= 0x03000000
-    int code = mbedtls_pk_parse_keyfile(&tls->key, path, NULL, mbedtls_ctr_drbg_random, &tls->random);
-    if (code == 0) code = mbedtls_pk_check_pair(&tls->cert.pk, &tls->key, mbedtls_ctr_drbg_random, &tls->random);
+    int code =
+        mbedtls_pk_parse_keyfile(&tls->key, path, NULL, mbedtls_ctr_drbg_random, &tls->random);
+    if (code == 0)
+        code =
+            mbedtls_pk_check_pair(&tls->cert.pk, &tls->key, mbedtls_ctr_drbg_random, &tls->random);
 #else
     int code = mbedtls_pk_parse_keyfile(&tls->key, path, NULL);
     if (code == 0) code = mbedtls_pk_check_pair(&tls->cert.pk, &tls->key);
@@ -408,40 +437,49 @@ static int tls_read_key(struct redlock_tls *tls, const char *path)
     return code == 0 ? mbedtls_ssl_conf_own_cert(&tls->config, &tls->cert, &tls->key) : code;
 }
 
-static bool tls_identify(struct redlock_tls *tls, const struct redlock_tls_options *options, char *words, size_t size)
+static bool tls_identify(struct redlock_tls *tls, const struct redlock_tls_options *options,
+                         char *words, size_t size)
 {
     const char *key = options->key ? options->key : options->cert;
     int code;
 
     if (!options->cert) return tls_may_lack_cert(options, words, size);
-    if (!tls_can_read(words, size, &TLS_CERT, options->cert) || !tls_can_read(words, size, &TLS_KEY, key)) return false;
+    if (!tls_can_read(words, size, &TLS_CERT, options->cert) ||
+        !tls_can_read(words, size, &TLS_KEY, key))
+        return false;
     code = mbedtls_x509_crt_parse_file(&tls->cert, options->cert);
     if (code != 0) return tls_blame_by_code(words, size, &TLS_CERT, options->cert, code);
     code = tls_read_key(tls, key);
     return code == 0 || tls_blame_by_code(words, size, &TLS_KEY, key, code);
 }
 
-static bool tls_configure(struct redlock_tls *tls, const struct redlock_tls_options *options, char *words, size_t size)
+static bool tls_configure(struct redlock_tls *tls, const struct redlock_tls_options *options,
+                          char *words, size_t size)
 {
     (void)snprintf(words, size, "Mbed TLS cannot be used: out of memory, or without random bytes");
-    if (!TLS_BEGIN_CRYPTO() || mbedtls_ctr_drbg_seed(&tls->random, mbedtls_entropy_func, &tls->entropy, NULL, 0) != 0 ||
-        mbedtls_ssl_config_defaults(&tls->config, MBEDTLS_SSL_IS_CLIENT, MBEDTLS_SSL_TRANSPORT_STREAM,
-                                    MBEDTLS_SSL_PRESET_DEFAULT) != 0)
+    if (!TLS_BEGIN_CRYPTO() ||
+        mbedtls_ctr_drbg_seed(&tls->random, mbedtls_entropy_func, &tls->entropy, NULL, 0) != 0 ||
+        mbedtls_ssl_config_defaults(&tls->config, MBEDTLS_SSL_IS_CLIENT,
+                                    MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT) != 0)
         return false;
     mbedtls_ssl_conf_rng(&tls->config, mbedtls_ctr_drbg_random, &tls->random);
     mbedtls_ssl_conf_authmode(&tls->config, MBEDTLS_SSL_VERIFY_REQUIRED);
 #if MBEDTLS_VERSION_NUMBER >= 0x03020000
     mbedtls_ssl_conf_min_tls_version(&tls->config, MBEDTLS_SSL_VERSION_TLS1_2);
 #else
-    mbedtls_ssl_conf_min_version(&tls->config, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3);
+    mbedtls_ssl_conf_min_version(&tls->config, MBEDTLS_SSL_MAJOR_VERSION_3,
+                                 MBEDTLS_SSL_MINOR_VERSION_3);
 #endif
-#if defined(MBEDTLS_SSL_SESSION_TICKETS) && MBEDTLS_VERSION_NUMBER >= 0x03060100 && defined(MBEDTLS_SSL_PROTO_TLS1_3)
-    mbedtls_ssl_conf_tls13_enable_signal_new_session_tickets(&tls->config, MBEDTLS_SSL_TLS1_3_SIGNAL_NEW_SESSION_TICKETS_ENABLED);
+#if defined(MBEDTLS_SSL_SESSION_TICKETS) && MBEDTLS_VERSION_NUMBER >= 0x03060100 && \
+    defined(MBEDTLS_SSL_PROTO_TLS1_3)
+    mbedtls_ssl_conf_tls13_enable_signal_new_session_tickets(
+        &tls->config, MBEDTLS_SSL_TLS1_3_SIGNAL_NEW_SESSION_TICKETS_ENABLED);
 #endif
     return tls_trust(tls, options, words, size) && tls_identify(tls, options, words, size);
 }
 
-struct redlock_tls *redlock_tls_open(const struct redlock_tls_options *options, char *words, size_t size)
+struct redlock_tls *redlock_tls_open(const struct redlock_tls_options *options, char *words,
+                                     size_t size)
 {
     static const struct redlock_tls_options defaults = { .ca = NULL };
     struct redlock_tls *tls = mbedtls_calloc(1, sizeof *tls);
@@ -466,7 +504,8 @@ struct redlock_tls *redlock_tls_open(const struct redlock_tls_options *options, 
 void redlock_tls_close(struct redlock_tls *tls)
 {
     if (!tls) return;
-    for (unsigned node = 0; node < TLS_NODES_MAX; node++) tls_keep_ticket(tls_ticket(tls, node), NULL, 0);
+    for (unsigned node = 0; node < TLS_NODES_MAX; node++)
+        tls_keep_ticket(tls_ticket(tls, node), NULL, 0);
     mbedtls_ssl_config_free(&tls->config);
     mbedtls_pk_free(&tls->key);
     mbedtls_x509_crt_free(&tls->cert);

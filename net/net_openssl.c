@@ -1,4 +1,5 @@
-/* TLS by OpenSSL (1.1.1 or newer), as a transport. Only a build that asks for it by make TLS=openssl has this file.
+/* TLS by OpenSSL (1.1.1 or newer), as a transport. Only a build that asks for it by make
+ * TLS=openssl has this file.
  *
  * OpenSSL never sees the socket, since it reads from one piece of memory and writes to another.
  * net_tls.h has the parts that are not its own. */
@@ -18,7 +19,8 @@
 
 struct tls_line {
     SSL *ssl;
-    BIO *in, *out;          /* Bytes that have come and are not yet read; and bytes that are to go. They belong to `ssl`. */
+    /* Bytes that have come and are not yet read; and bytes that are to go. They belong to `ssl`. */
+    BIO *in, *out;
 };
 
 struct redlock_tls {
@@ -39,7 +41,8 @@ static struct tls_ticket *tls_ticket(struct redlock_tls *tls, unsigned node)
 
 /* --- Words --- */
 
-/* The certificate is for another host, or for none, like certificates made before 2000, by its common name alone. */
+/* The certificate is for another host, or for none, like certificates made before 2000, by its
+ * common name alone. */
 static const char *tls_mismatch_words(const SSL *ssl)
 {
     const STACK_OF(X509) *chain = SSL_get_peer_cert_chain(ssl);
@@ -49,7 +52,8 @@ static const char *tls_mismatch_words(const SSL *ssl)
     return has_names ? TLS_OTHER_HOST : TLS_NO_HOST;
 }
 
-/* The fault of the node's certificate, in words of ours, or in those of OpenSSL, in text[0..size). */
+/* The fault of the node's certificate, in words of ours, or in those of
+ * OpenSSL, in text[0..size). */
 static const char *tls_verdict_words(const SSL *ssl, char *text, size_t size)
 {
     long verdict = SSL_get_verify_result(ssl);
@@ -78,16 +82,17 @@ static const char *tls_reason_words(unsigned long error)
 
     switch (ERR_GET_REASON(error)) {
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:   return "it asks for a client certificate";
-    case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:       return "it refuses: no cipher in common, or no certificate";
-    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:              return "it does not trust the CA of our certificate";
-    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:     return "it says that our certificate has expired";
+    case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+        return "it refuses: no cipher in common, or no certificate";
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA: return "it does not trust the CA of our certificate";
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED: return "it says that our certificate has expired";
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
     case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
     case SSL_R_TLSV1_ALERT_ACCESS_DENIED:           return "it refuses our certificate";
     case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
-    case SSL_R_UNSUPPORTED_PROTOCOL:                return "no version in common: here 1.2 or newer";
+    case SSL_R_UNSUPPORTED_PROTOCOL: return "no version in common: here 1.2 or newer";
     case SSL_R_WRONG_VERSION_NUMBER:
     case SSL_R_PACKET_LENGTH_TOO_LONG:              return "what answers there does not speak TLS";
     default:
@@ -96,14 +101,16 @@ static const char *tls_reason_words(unsigned long error)
     }
 }
 
-/* The first error in OpenSSL's queue counts, as the later ones are about the losses that it caused. */
+/* The first error in OpenSSL's queue counts, as the later ones are about the losses
+ * that it caused. */
 static void tls_fail_by_queue(struct tls_session *session)
 {
     unsigned long error = ERR_peek_error();
     bool is_ours = ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED;
     char text[TLS_WORDS_MAX - sizeof "TLS: "];
 
-    (void)tls_fail(session, is_ours ? tls_verdict_words(session->line->ssl, text, sizeof text) : tls_reason_words(error));
+    (void)tls_fail(session, is_ours ? tls_verdict_words(session->line->ssl, text, sizeof text)
+                                    : tls_reason_words(error));
     ERR_clear_error();
 }
 
@@ -123,7 +130,9 @@ static void tls_sent(struct tls_line *line, size_t size)
 {
     uint8_t piece[TLS_PIECE];
 
-    while (size > 0) size -= (size_t)BIO_read(line->out, piece, size < sizeof piece ? (int)size : (int)sizeof piece);
+    while (size > 0)
+        size -=
+            (size_t)BIO_read(line->out, piece, size < sizeof piece ? (int)size : (int)sizeof piece);
 }
 
 /* False: nothing has come, see tls_take. */
@@ -132,7 +141,8 @@ static bool tls_fill(struct tls_session *session)
     uint8_t piece[TLS_PIECE];
     size_t size = tls_take(session, piece);
 
-    if (size > 0 && BIO_write(session->line->in, piece, (int)size) != (int)size) session->ended = -ENOMEM;
+    if (size > 0 && BIO_write(session->line->in, piece, (int)size) != (int)size)
+        session->ended = -ENOMEM;
     net_wipe(piece, size);
     return size > 0 && session->ended == 0;
 }
@@ -142,8 +152,10 @@ static bool tls_fill(struct tls_session *session)
 /* RFC 9525, 6.3: the common name is not looked at, although OpenSSL does so by default. */
 static bool tls_expect(SSL *ssl, const struct tls_host *host)
 {
-    if (host->number_size > 0) return X509_VERIFY_PARAM_set1_ip(SSL_get0_param(ssl), host->number, host->number_size) == 1;
-    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+    if (host->number_size > 0)
+        return X509_VERIFY_PARAM_set1_ip(SSL_get0_param(ssl), host->number, host->number_size) == 1;
+    SSL_set_hostflags(ssl,
+                      X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     return SSL_set1_host(ssl, host->name) == 1 && SSL_set_tlsext_host_name(ssl, host->name) == 1;
 }
 
@@ -159,12 +171,15 @@ static bool tls_line_begin(struct tls_line *line, SSL_CTX *ctx, const struct tls
     return true;
 }
 
-static struct tls_line *tls_line_open(struct redlock_tls *tls, struct tls_session *session, const struct tls_host *host)
+static struct tls_line *tls_line_open(struct redlock_tls *tls, struct tls_session *session,
+                                      const struct tls_host *host)
 {
     struct tls_line *line = OPENSSL_zalloc(sizeof *line);
 
     if (!line) return NULL;
-    if (tls_line_begin(line, tls->ctx, host) && SSL_set_app_data(line->ssl, tls_ticket(tls, session->node)) == 1) return line;
+    if (tls_line_begin(line, tls->ctx, host) &&
+        SSL_set_app_data(line->ssl, tls_ticket(tls, session->node)) == 1)
+        return line;
     BIO_free(line->in);
     BIO_free(line->out);
     tls_line_close(line);
@@ -209,7 +224,8 @@ static size_t tls_write(struct tls_session *session, const void *data, size_t si
     int taken;
 
     ERR_clear_error();
-    taken = SSL_write(ssl, data, (int)(size < SSL3_RT_MAX_PLAIN_LENGTH ? size : SSL3_RT_MAX_PLAIN_LENGTH));
+    taken = SSL_write(ssl, data,
+                      (int)(size < SSL3_RT_MAX_PLAIN_LENGTH ? size : SSL3_RT_MAX_PLAIN_LENGTH));
     if (taken > 0) return (size_t)taken;
     if (SSL_get_error(ssl, taken) != SSL_ERROR_WANT_READ) tls_fail_by_queue(session);
     return 0;
@@ -244,7 +260,8 @@ static uint64_t tls_first_end(const struct tls_line *line)
 
     for (int i = 0; i < sk_X509_num(chain); i++) {
         if (ASN1_TIME_to_tm(X509_get0_notAfter(sk_X509_value(chain, i)), &t) != 1) continue;
-        ends = tls_seconds(t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec);
+        ends =
+            tls_seconds(t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec);
         if (ends < first) first = ends;
     }
     return first;
@@ -275,7 +292,8 @@ static void tls_forget(struct tls_resumable *resumable)
 
 /* --- Opening --- */
 
-static bool tls_blame_by_queue(char *words, size_t size, const struct tls_use *use, const char *path)
+static bool tls_blame_by_queue(char *words, size_t size, const struct tls_use *use,
+                               const char *path)
 {
     const char *reason = ERR_reason_error_string(ERR_peek_error());
 
@@ -290,13 +308,16 @@ static bool tls_has_hashes(const char *path)
     bool has = false;
 
     if (!directory) return false;
-    while (!has && (entry = readdir(directory))) has = strspn(entry->d_name, "0123456789abcdef") == 8 && entry->d_name[8] == '.';
+    while (!has && (entry = readdir(directory)))
+        has = strspn(entry->d_name, "0123456789abcdef") == 8 && entry->d_name[8] == '.';
     (void)closedir(directory);
     return has;
 }
 
-/* A directory is looked into when a certificate is to be checked. A store counts its users, and locks its additions. */
-static bool tls_trust(SSL_CTX *ctx, const struct redlock_tls_options *options, char *words, size_t size)
+/* A directory is looked into when a certificate is to be checked. A store counts its users, and
+ * locks its additions. */
+static bool tls_trust(SSL_CTX *ctx, const struct redlock_tls_options *options, char *words,
+                      size_t size)
 {
     const char *ca = options->ca;
     bool is_directory = ca && tls_is_directory(ca);
@@ -308,8 +329,10 @@ static bool tls_trust(SSL_CTX *ctx, const struct redlock_tls_options *options, c
     if (!ca) return SSL_CTX_set_default_verify_paths(ctx) == 1;
     if (!tls_can_read(words, size, &TLS_CA, ca)) return false;
     if (is_directory && !tls_has_hashes(ca))
-        return tls_blame(words, size, &TLS_CA, ca, "it has no certificate that is named by its hash");
-    if (SSL_CTX_load_verify_locations(ctx, is_directory ? NULL : ca, is_directory ? ca : NULL) == 1) return true;
+        return tls_blame(words, size, &TLS_CA, ca,
+                         "it has no certificate that is named by its hash");
+    if (SSL_CTX_load_verify_locations(ctx, is_directory ? NULL : ca, is_directory ? ca : NULL) == 1)
+        return true;
     return tls_blame_by_queue(words, size, &TLS_CA, ca);
 }
 
@@ -322,16 +345,20 @@ static int tls_no_passphrase(char *text, int size, int is_written, void *context
     return 0;
 }
 
-static bool tls_identify(SSL_CTX *ctx, const struct redlock_tls_options *options, char *words, size_t size)
+static bool tls_identify(SSL_CTX *ctx, const struct redlock_tls_options *options, char *words,
+                         size_t size)
 {
     const char *key = options->key ? options->key : options->cert;
 
     SSL_CTX_set_default_passwd_cb(ctx, tls_no_passphrase);
     if (!options->cert) return tls_may_lack_cert(options, words, size);
-    if (!tls_can_read(words, size, &TLS_CERT, options->cert) || !tls_can_read(words, size, &TLS_KEY, key)) return false;
+    if (!tls_can_read(words, size, &TLS_CERT, options->cert) ||
+        !tls_can_read(words, size, &TLS_KEY, key))
+        return false;
     if (SSL_CTX_use_certificate_chain_file(ctx, options->cert) != 1)
         return tls_blame_by_queue(words, size, &TLS_CERT, options->cert);
-    if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1 || SSL_CTX_check_private_key(ctx) != 1)
+    if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1 ||
+        SSL_CTX_check_private_key(ctx) != 1)
         return tls_blame_by_queue(words, size, &TLS_KEY, key);
     return true;
 }
@@ -348,14 +375,15 @@ static SSL_CTX *tls_new_ctx(const struct redlock_tls_options *options, char *wor
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(ctx, tls_take_resumable);
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
-    if (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 && tls_trust(ctx, options, words, size) &&
-        tls_identify(ctx, options, words, size))
+    if (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
+        tls_trust(ctx, options, words, size) && tls_identify(ctx, options, words, size))
         return ctx;
     SSL_CTX_free(ctx);
     return NULL;
 }
 
-struct redlock_tls *redlock_tls_open(const struct redlock_tls_options *options, char *words, size_t size)
+struct redlock_tls *redlock_tls_open(const struct redlock_tls_options *options, char *words,
+                                     size_t size)
 {
     static const struct redlock_tls_options defaults = { .ca = NULL };
     struct redlock_tls *tls = OPENSSL_zalloc(sizeof *tls);
@@ -376,7 +404,8 @@ struct redlock_tls *redlock_tls_open(const struct redlock_tls_options *options, 
 void redlock_tls_close(struct redlock_tls *tls)
 {
     if (!tls) return;
-    for (unsigned node = 0; node < TLS_NODES_MAX; node++) tls_keep_ticket(tls_ticket(tls, node), NULL, 0);
+    for (unsigned node = 0; node < TLS_NODES_MAX; node++)
+        tls_keep_ticket(tls_ticket(tls, node), NULL, 0);
     SSL_CTX_free(tls->ctx);
     OPENSSL_free(tls);
 }

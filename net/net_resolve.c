@@ -1,11 +1,14 @@
-/* Endpoints: the targets of an address. A name is looked up in a thread of its own, since the system's resolver waits.
+/* Endpoints: the targets of an address. A name is looked up in a thread of its own, since the
+ * system's resolver waits.
  *
- * Such a thread and the client share no memory, only a pair of sockets. The name goes in at one end, the
- * answer comes out of it, and each side closes its own end. A client that is closed, or a program that forks,
- * therefore waits for no name server and leaves the thread nothing to write to but a socket that nobody reads.
+ * Such a thread and the client share no memory, only a pair of sockets. The name goes in at one
+ * end, the answer comes out of it, and each side closes its own end. A client that is closed, or a
+ * program that forks, therefore waits for no name server and leaves the thread nothing to write to
+ * but a socket that nobody reads.
  *
  *   client                                       thread
- *     socketpair, sends the name, begins it   ->   reads the name, looks it up, for as long as that takes
+ *     socketpair, sends the name, begins it   ->   reads the name, looks it up, for as long
+ *                                                  as that takes
  *     waits until its end is readable         <-   sends the answer, closes its end, ends
  *
  * With REDLOCK_NO_THREADS defined there are none, and the caller waits. */
@@ -30,10 +33,14 @@
 #include <signal.h>
 #endif
 
-NET_STATIC_ASSERT(sizeof(struct sockaddr_un) <= NET_ENDPOINT_SIZE, "an endpoint holds a unix address");
-NET_STATIC_ASSERT(sizeof(struct sockaddr_in6) <= NET_ENDPOINT_SIZE, "an endpoint holds an IPv6 address");
-NET_STATIC_ASSERT(sizeof((struct sockaddr_un *)0)->sun_path > NET_PATH_MAX, "a path and its NUL fit");
-NET_STATIC_ASSERT(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
+NET_STATIC_ASSERT(sizeof(struct sockaddr_un) <= NET_ENDPOINT_SIZE,
+                  "an endpoint holds a unix address");
+NET_STATIC_ASSERT(sizeof(struct sockaddr_in6) <= NET_ENDPOINT_SIZE,
+                  "an endpoint holds an IPv6 address");
+NET_STATIC_ASSERT(sizeof((struct sockaddr_un *)0)->sun_path > NET_PATH_MAX,
+                  "a path and its NUL fit");
+NET_STATIC_ASSERT(offsetof(struct sockaddr_in, sin_port) ==
+                      offsetof(struct sockaddr_in6, sin6_port),
                   "the port is in the same place for both");
 
 /* --- Endpoints --- */
@@ -49,12 +56,14 @@ static void endpoint_from_path(const char *path, struct net_endpoint *endpoint)
 }
 
 /* False for an address of a family that has no ports. `port` in network order. */
-static bool endpoint_from_result(const struct addrinfo *result, uint16_t port, struct net_endpoint *endpoint)
+static bool endpoint_from_result(const struct addrinfo *result, uint16_t port,
+                                 struct net_endpoint *endpoint)
 {
     if (result->ai_family != AF_INET && result->ai_family != AF_INET6) return false;
     NET_CHECK(result->ai_addrlen <= sizeof endpoint->words);
     memcpy(endpoint->words, result->ai_addr, result->ai_addrlen);
-    memcpy((unsigned char *)endpoint->words + offsetof(struct sockaddr_in, sin_port), &port, sizeof port);
+    memcpy((unsigned char *)endpoint->words + offsetof(struct sockaddr_in, sin_port), &port,
+           sizeof port);
     endpoint->size = (uint32_t)result->ai_addrlen;
     return true;
 }
@@ -64,8 +73,8 @@ static bool endpoint_from_result(const struct addrinfo *result, uint16_t port, s
 /* Beyond all codes of <netdb.h>, which are small, and negative or not, come an errno and this. */
 enum { RESOLVE_NO_THREAD = 1000, RESOLVE_ERRNO };
 
-/* Some resolvers report any trouble of the system as a host that does not exist. glibc does if it has
- * no descriptor left to read its configuration with. */
+/* Some resolvers report any trouble of the system as a host that does not exist. glibc does if it
+ * has no descriptor left to read its configuration with. */
 static int resolve_error(int code, int error)
 {
     bool is_systems = code == EAI_SYSTEM || error == EMFILE || error == ENFILE;
@@ -104,15 +113,20 @@ NET_API bool net_resolve_denies(int code)
 /* Waits for the resolver, unless `flags` has AI_NUMERICHOST. */
 static void resolve_host(const char *host, uint16_t port, int flags, struct net_resolved *resolved)
 {
-    struct addrinfo wanted = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP, .ai_flags = flags };
+    struct addrinfo wanted = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP,
+        .ai_flags = flags
+    };
     struct addrinfo *results;
     memset(resolved, 0, sizeof *resolved);
     errno = 0;
     int code = getaddrinfo(host, NULL, &wanted, &results);
     resolved->code = code != 0 ? resolve_error(code, errno) : EAI_FAMILY;
     if (code != 0) return;
-    for (const struct addrinfo *result = results; result != NULL && resolved->count < NET_ENDPOINTS_MAX; result = result->ai_next)
-        if (endpoint_from_result(result, htons(port), &resolved->endpoints[resolved->count])) resolved->count++;
+    for (const struct addrinfo *result = results;
+         result != NULL && resolved->count < NET_ENDPOINTS_MAX; result = result->ai_next)
+        if (endpoint_from_result(result, htons(port), &resolved->endpoints[resolved->count]))
+            resolved->count++;
     freeaddrinfo(results);
     if (resolved->count > 0) resolved->code = 0;
 }
@@ -145,13 +159,15 @@ NET_API bool net_resolve_end(int fd, struct net_resolved *resolved)
 
 #else
 
-/* The most that a resolver needs; those that load modules need more than they say. Memory is taken as it is touched. */
+/* The most that a resolver needs; those that load modules need more than they say. Memory is taken
+ * as it is touched. */
 enum { RESOLVE_STACK_SIZE = 512 * 1024 };
 
 #ifdef MSG_NOSIGNAL
 enum { RESOLVE_SEND_FLAGS = MSG_NOSIGNAL };
 #else
-enum { RESOLVE_SEND_FLAGS = 0 };    /* The thread takes no signals, and one that it raised ends with it. */
+/* The thread takes no signals, and one that it raised ends with it. */
+enum { RESOLVE_SEND_FLAGS = 0 };
 #endif
 
 struct resolve_question {
@@ -159,7 +175,8 @@ struct resolve_question {
     uint16_t port;
 };
 
-/* The thread's body. The question is there already. It does not matter whether somebody still reads the answer. */
+/* The thread's body. The question is there already. It does not matter whether somebody still reads
+ * the answer. */
 static void *resolve_answer(void *context)
 {
     int fd = (int)(intptr_t)context;
@@ -176,7 +193,8 @@ static void *resolve_answer(void *context)
 static int resolve_pair(int ends[2])
 {
 #ifdef SOCK_CLOEXEC
-    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0 ? 0 : errno;
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0 ? 0
+                                                                                         : errno;
 #else
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return errno;
     for (int i = 0; i < 2; i++) {
@@ -187,8 +205,8 @@ static int resolve_pair(int ends[2])
 #endif
 }
 
-/* Nobody joins it, and it ends when its resolver does, whether the client is still there or not. All
- * signals are for the program's own threads. */
+/* Nobody joins it, and it ends when its resolver does, whether the client is still there or not.
+ * All signals are for the program's own threads. */
 static bool resolve_start(int fd)
 {
     sigset_t all, before;
@@ -199,8 +217,10 @@ static bool resolve_start(int fd)
     (void)pthread_attr_setstacksize(&attributes, RESOLVE_STACK_SIZE);
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    /* The number is all that it needs to know, and there is no memory that would outlive the caller. */
-    int error = pthread_create(&id, &attributes, resolve_answer, (void *)(intptr_t)fd);     /* NOLINT(performance-no-int-to-ptr) */
+    /* The number is all that it needs to know, and there is no memory that would
+     * outlive the caller. */
+    /* NOLINT(performance-no-int-to-ptr) */
+    int error = pthread_create(&id, &attributes, resolve_answer, (void *)(intptr_t)fd);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attributes);
     return error == 0;
@@ -211,7 +231,8 @@ static int resolve_ask(const struct net_address *address, const int ends[2])
 {
     struct resolve_question question = { .port = address->port };
     memcpy(question.host, address->host, sizeof question.host);
-    (void)send(ends[0], &question, sizeof question, RESOLVE_SEND_FLAGS);    /* Into an empty buffer. */
+    /* Into an empty buffer. */
+    (void)send(ends[0], &question, sizeof question, RESOLVE_SEND_FLAGS);
     return resolve_start(ends[1]) ? 0 : RESOLVE_NO_THREAD;
 }
 

@@ -1,4 +1,5 @@
-/* Sockets that never block, and the one call that waits for them. Knows endpoints and descriptors, not the messages. */
+/* Sockets that never block, and the one call that waits for them. Knows endpoints and descriptors,
+ * not the messages. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -17,8 +18,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The kernel probes a silent connection after 15 s, then every 5 s, and gives it up after three, which is half
- * a minute. This is for idle connections. If an answer is owed, the caller's own timeout comes first. */
+/* The kernel probes a silent connection after 15 s, then every 5 s, and gives it up after three,
+ * which is half a minute. This is for idle connections. If an answer is owed, the caller's own
+ * timeout comes first. */
 enum { SOCKET_KEEP_IDLE_S = 15, SOCKET_KEEP_INTERVAL_S = 5, SOCKET_KEEP_COUNT = 3 };
 
 #if !defined(MSG_NOSIGNAL) && !defined(SO_NOSIGPIPE)
@@ -61,8 +63,8 @@ static void socket_tune_tcp(int fd)
 #endif
 }
 
-/* Returns a nonblocking, close-on-exec socket, or -errno. macOS cannot do both at once, so there a fork
- * of another thread between the two calls inherits the descriptor. */
+/* Returns a nonblocking, close-on-exec socket, or -errno. macOS cannot do both at once, so there a
+ * fork of another thread between the two calls inherits the descriptor. */
 static int socket_open(int family)
 {
 #ifdef SOCK_CLOEXEC    /* A system that has this has pipe2 as well. */
@@ -82,8 +84,10 @@ static int socket_open(int family)
 static int socket_begin(int fd, const struct net_endpoint *endpoint)
 {
     const void *address = endpoint->words;    /* Aligned, as net_endpoint promises. */
-    if (connect(fd, (const struct sockaddr *)address, (socklen_t)endpoint->size) == 0) return net_connect_result(fd);
-    /* connect(): "If interrupted by a signal ... the connection shall be established asynchronously" */
+    if (connect(fd, (const struct sockaddr *)address, (socklen_t)endpoint->size) == 0)
+        return net_connect_result(fd);
+    /* connect(): "If interrupted by a signal ... the connection shall
+     * be established asynchronously" */
     return errno == EINTR ? EINPROGRESS : errno;
 }
 
@@ -110,7 +114,8 @@ static bool socket_is_own_peer(int fd, const struct sockaddr_storage *peer, sock
 {
     struct sockaddr_storage own;
     socklen_t own_size = sizeof own;
-    if (peer->ss_family == AF_UNIX || getsockname(fd, (struct sockaddr *)&own, &own_size) != 0) return false;
+    if (peer->ss_family == AF_UNIX || getsockname(fd, (struct sockaddr *)&own, &own_size) != 0)
+        return false;
     return own_size == peer_size && memcmp(&own, peer, peer_size) == 0;
 }
 
@@ -123,7 +128,8 @@ NET_API int net_connect_result(int fd)
     memset(&peer, 0, sizeof peer);
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_size) != 0) return errno;
     if (error != 0) return error;
-    if (getpeername(fd, (struct sockaddr *)&peer, &peer_size) != 0) return errno == ENOTCONN ? NET_PENDING : errno;
+    if (getpeername(fd, (struct sockaddr *)&peer, &peer_size) != 0)
+        return errno == ENOTCONN ? NET_PENDING : errno;
     return socket_is_own_peer(fd, &peer, peer_size) ? ECONNREFUSED : 0;
 }
 
@@ -210,10 +216,12 @@ NET_API const char *net_error_text(int error)
 
 enum {
     WAIT_BLINDLY_MS = 10,       /* Often enough for a lock, seldom enough for the processor. */
-    WAIT_SLICE_MS = 1000        /* poll() does not count the time for which the machine sleeps (poll(2)); net_now_us() does. */
+    /* poll() does not count the time for which the machine sleeps (poll(2)); net_now_us() does. */
+    WAIT_SLICE_MS = 1000
 };
 
-/* The time for poll, rounded up, so that it does not wake too early and again and again; -1 is for ever. */
+/* The time for poll, rounded up, so that it does not wake too early and again and again; -1
+ * is for ever. */
 static int wait_ms(uint64_t until_us)
 {
     if (until_us == UINT64_MAX) return -1;
@@ -240,8 +248,8 @@ static uint8_t wait_ready(short events)
     return (uint8_t)ready;
 }
 
-/* Like poll, but returns 0 only when the time has come, since a wait may be longer than a slice, or the
- * clock of poll a little ahead. */
+/* Like poll, but returns 0 only when the time has come, since a wait may be longer than a slice, or
+ * the clock of poll a little ahead. */
 static int wait_poll(struct pollfd *polled, size_t count, uint64_t until_us)
 {
     int ready;
@@ -250,7 +258,8 @@ static int wait_poll(struct pollfd *polled, size_t count, uint64_t until_us)
     return ready < 0 ? -errno : ready;
 }
 
-/* Works without poll. After a short pause all may be ready, which harms nobody, since they are nonblocking. */
+/* Works without poll. After a short pause all may be ready, which harms nobody, since
+ * they are nonblocking. */
 static int wait_blindly(struct net_wait *waits, size_t count, uint64_t until_us)
 {
     int ready = 0;
@@ -260,7 +269,8 @@ static int wait_blindly(struct net_wait *waits, size_t count, uint64_t until_us)
     }
     do {
         int ms = wait_ms(until_us);
-        if (poll(NULL, 0, ms >= 0 && ms < WAIT_BLINDLY_MS ? ms : WAIT_BLINDLY_MS) < 0) return -errno;
+        if (poll(NULL, 0, ms >= 0 && ms < WAIT_BLINDLY_MS ? ms : WAIT_BLINDLY_MS) < 0)
+            return -errno;
     } while (ready == 0 && net_now_us() < until_us);
     return ready;
 }
@@ -272,7 +282,8 @@ NET_API int net_wait(struct net_wait *waits, size_t count, uint64_t until_us)
     for (size_t i = 0; i < count; i++) polled[i] = wait_to_poll(&waits[i]);
     int ready = wait_poll(polled, count, until_us);
     if (ready < 0 && ready != -EINTR) return wait_blindly(waits, count, until_us);
-    for (size_t i = 0; i < count; i++) waits[i].ready = ready > 0 ? wait_ready(polled[i].revents) : 0;
+    for (size_t i = 0; i < count; i++)
+        waits[i].ready = ready > 0 ? wait_ready(polled[i].revents) : 0;
     return ready;
 }
 
@@ -286,7 +297,9 @@ static int open_pipe(int self_pipe[2])
     if (pipe(self_pipe) != 0) return -errno;
     int error = 0;
     for (int i = 0; i < 2; i++)
-        if (fcntl(self_pipe[i], F_SETFD, FD_CLOEXEC) != 0 || fcntl(self_pipe[i], F_SETFL, O_NONBLOCK) != 0) error = -errno;
+        if (fcntl(self_pipe[i], F_SETFD, FD_CLOEXEC) != 0 ||
+            fcntl(self_pipe[i], F_SETFL, O_NONBLOCK) != 0)
+            error = -errno;
     if (error == 0) return 0;
     net_close(self_pipe[0]);
     net_close(self_pipe[1]);

@@ -5,12 +5,14 @@
  *   Linux             CLOCK_BOOTTIME       counts it (CLOCK_MONOTONIC does not)
  *   macOS             CLOCK_MONOTONIC_RAW  counts it, and is never slewed
  *   OpenBSD           CLOCK_MONOTONIC      counts it
- *   FreeBSD, others   CLOCK_MONOTONIC      may not: FreeBSD has had no clock that does. Hold no lock over a suspend. */
+ *   FreeBSD, others   CLOCK_MONOTONIC      may not: FreeBSD has had no clock that does. Hold no
+ *                                          lock over a suspend. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #ifndef _FILE_OFFSET_BITS
-#define _FILE_OFFSET_BITS 64     /* On 32 bits fstat refuses a file whose number has more, /dev/urandom's for one. */
+/* On 32 bits fstat refuses a file whose number has more, /dev/urandom's for one. */
+#define _FILE_OFFSET_BITS 64
 #endif
 
 #include "redlock_net.h"
@@ -54,9 +56,11 @@ NET_API uint64_t net_wall_us(void)
 
 /* --- Random bytes --- */
 
-enum { SYSTEM_ENTROPY_MAX = 256 };    /* "shall not exceed {GETENTROPY_MAX}", which POSIX.1-2024 lets be no less. */
+/* "shall not exceed {GETENTROPY_MAX}", which POSIX.1-2024 lets be no less. */
+enum { SYSTEM_ENTROPY_MAX = 256 };
 
-/* Opens a device of random bytes, or returns -1. A plain file in its place (a careless chroot) is not random. */
+/* Opens a device of random bytes, or returns -1. A plain file in its place (a careless chroot) is
+ * not random. */
 static int system_open_device(const char *path)
 {
     int fd;
@@ -68,7 +72,8 @@ static int system_open_device(const char *path)
     return -1;
 }
 
-/* Before a kernel has gathered enough, /dev/urandom gives weak bytes; /dev/random is not readable until then. */
+/* Before a kernel has gathered enough, /dev/urandom gives weak bytes; /dev/random is not readable
+ * until then. */
 static bool system_wait_for_seed(void)
 {
     struct pollfd device = { .fd = system_open_device("/dev/random"), .events = POLLIN };

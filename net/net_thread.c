@@ -16,7 +16,8 @@ struct thread_monitor {
     pthread_cond_t told;
 };
 
-NET_STATIC_ASSERT(sizeof(struct thread_monitor) <= sizeof(struct net_monitor), "a monitor must fit");
+NET_STATIC_ASSERT(sizeof(struct thread_monitor) <= sizeof(struct net_monitor),
+                  "a monitor must fit");
 NET_STATIC_ASSERT(sizeof(pthread_t) <= sizeof(struct net_thread), "a thread must fit");
 
 static struct thread_monitor *inside(struct net_monitor *monitor)
@@ -60,7 +61,8 @@ NET_API void net_monitor_tell(struct net_monitor *monitor)
 }
 
 /* A thread inherits the signal mask of the one that starts it. */
-NET_API bool net_thread_start(struct net_thread *thread, void *(*body)(void *context), void *context)
+NET_API bool net_thread_start(struct net_thread *thread, void *(*body)(void *context),
+                              void *context)
 {
     sigset_t none, before;
     pthread_t id;

@@ -1,11 +1,12 @@
-/* The calls of redlock.h about questions to a node that belong to no lock. A question has its entry among those of the
- * node, like a lock's command, so that the order alone tells its answer from theirs. It has no vote. Nothing of this is linked if
- * redlock_ask is not called. */
+/* The calls of redlock.h about questions to a node that belong to no lock. A question has its entry
+ * among those of the node, like a lock's command, so that the order alone tells its answer from
+ * theirs. It has no vote. Nothing of this is linked if redlock_ask is not called. */
 #include "node.h"
 #include "question.h"
 
 enum {
-    ARGUMENT_HEAD_MAX = sizeof "$16777216" - 1 + 4,     /* Bytes around those of an argument. Each end is CR LF. */
+    /* Bytes around those of an argument. Each end is CR LF. */
+    ARGUMENT_HEAD_MAX = sizeof "$16777216" - 1 + 4,
     QUESTION_HEAD = sizeof "*8" - 1 + 2
 };
 
@@ -27,12 +28,14 @@ static bool is_word(const struct redlock_name *argument, const char *word)
     return true;
 }
 
-/* S16: a command that changes the connection would change the meaning of the locks' commands there, or the order of answers.
- * Another database has other keys, and with CLIENT REPLY SKIP the next answer would be taken for this one. */
+/* S16: a command that changes the connection would change the meaning of the locks' commands there,
+ * or the order of answers. Another database has other keys, and with CLIENT REPLY SKIP the next
+ * answer would be taken for this one. */
 static bool changes_connection(const struct redlock_name *arguments, unsigned count)
 {
     static const char words[][13] = {
-        "SELECT", "AUTH", "HELLO", "RESET", "QUIT", "MULTI", "EXEC", "DISCARD", "MONITOR", "SYNC", "PSYNC", "REPLCONF", "SUBSCRIBE",
+        "SELECT", "AUTH", "HELLO", "RESET", "QUIT", "MULTI", "EXEC", "DISCARD", "MONITOR", "SYNC",
+        "PSYNC", "REPLCONF", "SUBSCRIBE",
         "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE"
     };
 
@@ -42,7 +45,8 @@ static bool changes_connection(const struct redlock_name *arguments, unsigned co
 }
 
 /* True if it fits in an empty send buffer. */
-static bool question_fits(const struct redlock *r, const struct redlock_name *arguments, unsigned count)
+static bool question_fits(const struct redlock *r, const struct redlock_name *arguments,
+                          unsigned count)
 {
     size_t room = r->config.send_size - QUESTION_HEAD;
 
@@ -75,7 +79,8 @@ static bool put_question(struct resp_writer *w, const struct redlock_question *q
     return resp_end(w);
 }
 
-/* A script that lies apart must have been sent first, since only one can be between the bytes of the buffer. */
+/* A script that lies apart must have been sent first, since only one can be between the bytes of
+ * the buffer. */
 static void ask_put(struct redlock *r, unsigned k)
 {
     struct redlock_node *node = &r->nodes[k];
@@ -84,8 +89,11 @@ static void ask_put(struct redlock *r, unsigned k)
 
     if (node->apart) return;
     node_begin_writing(node, &r->config, &w);
-    while ((question = first_unsent(r->questions, k)) != NULL && node_can_ask(node, &r->config) && put_question(&w, question)) {
-        struct redlock_asked asked = { .command = REDLOCK_COMMAND_QUESTION, .round = question->number };
+    while ((question = first_unsent(r->questions, k)) != NULL && node_can_ask(node, &r->config) &&
+           put_question(&w, question)) {
+        struct redlock_asked asked = {
+            .command = REDLOCK_COMMAND_QUESTION, .round = question->number
+        };
         node_asked(node, &r->config, r->now_us, &asked);
         question->is_sent = true;
     }
@@ -113,19 +121,22 @@ static bool may_answer(const struct redlock_node *node)
 }
 
 enum redlock_status redlock_ask(struct redlock *r, struct redlock_question *question, unsigned k,
-                                const struct redlock_name *arguments, unsigned count, void *buffer, size_t size, uint64_t now_us)
+                                const struct redlock_name *arguments, unsigned count, void *buffer,
+                                size_t size, uint64_t now_us)
 {
     static const struct redlock_asking feature = {
         .waits = ask_waits, .put = ask_put, .read = question_read, .disconnected = ask_disconnected
     };
 
     r->now_us = now_us;
-    if (k >= r->node_count || count < 1 || count > REDLOCK_ARGUMENTS_MAX) return REDLOCK_BAD_QUESTION;
-    if (!question_fits(r, arguments, count) || changes_connection(arguments, count)) return REDLOCK_BAD_QUESTION;
+    if (k >= r->node_count || count < 1 || count > REDLOCK_ARGUMENTS_MAX)
+        return REDLOCK_BAD_QUESTION;
+    if (!question_fits(r, arguments, count) || changes_connection(arguments, count))
+        return REDLOCK_BAD_QUESTION;
     if (!may_answer(&r->nodes[k])) return REDLOCK_NO_ANSWER;
     *question = (struct redlock_question){
-        .feature = &feature, .arguments = arguments, .argument_count = (uint8_t)count, .buffer = (uint8_t *)buffer, .size = size,
-        .node = (uint8_t)k, .status = REDLOCK_PENDING
+        .feature = &feature, .arguments = arguments, .argument_count = (uint8_t)count,
+        .buffer = (uint8_t *)buffer, .size = size, .node = (uint8_t)k, .status = REDLOCK_PENDING
     };
     question_append(r, question);
     return REDLOCK_OK;

@@ -1,13 +1,15 @@
-/* The blocking face. Each call begins an operation on the engine, and then waits and steps until the
- * operation has ended. No other file of the client waits or heeds interrupts; this one must not touch a
- * connection by itself. */
+/* The blocking face. Each call begins an operation on the engine, and then waits and steps until
+ * the operation has ended. No other file of the client waits or heeds interrupts; this one must not
+ * touch a connection by itself. */
 #include "client.h"
 
 #include <string.h>
 
-NET_STATIC_ASSERT((int)REDLOCK_FDS_MAX + 1 <= (int)NET_WAIT_MAX, "all sessions and the self-pipe are waited for at once");
+NET_STATIC_ASSERT((int)REDLOCK_FDS_MAX + 1 <= (int)NET_WAIT_MAX,
+                  "all sessions and the self-pipe are waited for at once");
 
-enum { QUIET_US = 100000 };     /* After so long without a step, connections are looked at before they are used. */
+/* After so long without a step, connections are looked at before they are used. */
+enum { QUIET_US = 100000 };
 
 enum attention { HEEDS_NOTHING, HEEDS_INTERRUPTS };
 
@@ -42,7 +44,9 @@ static unsigned wait_for(struct redlock_client *c, uint64_t until_us, enum atten
             .events = (uint8_t)events,
         };
     }
-    waits[count] = (struct net_wait){ .fd = attention == HEEDS_INTERRUPTS ? c->self_pipe[0] : -1, .events = NET_READ };
+    waits[count] = (struct net_wait){
+        .fd = attention == HEEDS_INTERRUPTS ? c->self_pipe[0] : -1, .events = NET_READ
+    };
     if (c->around_wait) c->around_wait(c->wait_context, true);
     net_wait(waits, count + 1, until_us);
     if (c->around_wait) c->around_wait(c->wait_context, false);
@@ -52,7 +56,8 @@ static unsigned wait_for(struct redlock_client *c, uint64_t until_us, enum atten
 }
 
 /* One turn of a loop waits until there is something to do, or until that time, and does it. */
-static enum redlock_status run_turn(struct redlock_client *c, uint64_t until_us, enum attention attention)
+static enum redlock_status run_turn(struct redlock_client *c, uint64_t until_us,
+                                    enum attention attention)
 {
     REDLOCK_ASSERT(c->owner != 0);
     return client_step(c, wait_for(c, sooner(until_us, client_wake_at(c)), attention));
@@ -64,8 +69,8 @@ static enum redlock_status without_entropy(enum redlock_status status)
     return status == REDLOCK_NO_ENTROPY ? REDLOCK_OK : status;
 }
 
-/* Called before an operation begins. Connections that were closed in a long silence are found now, not
- * by its first command. *now_us is the time after that. */
+/* Called before an operation begins. Connections that were closed in a long silence are found now,
+ * not by its first command. *now_us is the time after that. */
 static enum redlock_status catch_up(struct redlock_client *c, uint64_t *now_us)
 {
     enum redlock_status status = client_check_open(c);
@@ -77,12 +82,15 @@ static enum redlock_status catch_up(struct redlock_client *c, uint64_t *now_us)
     return status;
 }
 
-/* Steps and waits until the operation on the lock, which has just begun, has ended. After an earlier
- * interrupt nothing is sent. */
-static enum redlock_status run_operation(struct redlock_client *c, struct redlock_lock *lock, enum attention attention)
+/* Steps and waits until the operation on the lock, which has just begun, has ended. After an
+ * earlier interrupt nothing is sent. */
+static enum redlock_status run_operation(struct redlock_client *c, struct redlock_lock *lock,
+                                         enum attention attention)
 {
     bool is_over = attention == HEEDS_INTERRUPTS && is_interrupted(c);
-    enum redlock_status status = is_over ? REDLOCK_CANCELLED : without_entropy(client_act_on_time(c, redlock_time_us(&c->engine)));
+    enum redlock_status status =
+        is_over ? REDLOCK_CANCELLED
+                : without_entropy(client_act_on_time(c, redlock_time_us(&c->engine)));
 
     while (status == REDLOCK_OK && redlock_lock_status(lock) == REDLOCK_PENDING) {
         if (attention == HEEDS_INTERRUPTS && is_interrupted(c)) status = REDLOCK_CANCELLED;
@@ -102,7 +110,8 @@ static enum redlock_status pass_time(struct redlock_client *c, uint64_t until_us
     enum redlock_status status = REDLOCK_OK;
 
     while (status == REDLOCK_OK && redlock_now_us() < until_us)
-        status = is_interrupted(c) ? REDLOCK_CANCELLED : without_entropy(run_turn(c, until_us, HEEDS_INTERRUPTS));
+        status = is_interrupted(c) ? REDLOCK_CANCELLED
+                                   : without_entropy(run_turn(c, until_us, HEEDS_INTERRUPTS));
     return status;
 }
 
@@ -124,27 +133,30 @@ enum redlock_status redlock_acquire_request(struct redlock_client *c, struct red
     return status;
 }
 
-enum redlock_status redlock_acquire(struct redlock_client *c, struct redlock_lock *lock, const char *resource,
-                                    uint32_t ttl_ms, uint32_t wait_ms)
+enum redlock_status redlock_acquire(struct redlock_client *c, struct redlock_lock *lock,
+                                    const char *resource, uint32_t ttl_ms, uint32_t wait_ms)
 {
     struct redlock_request request = {
-        .resource = resource, .resource_size = strlen(resource), .ttl_ms = ttl_ms, .wait_ms = wait_ms
+        .resource = resource, .resource_size = strlen(resource), .ttl_ms = ttl_ms,
+        .wait_ms = wait_ms
     };
 
     return redlock_acquire_request(c, lock, &request);
 }
 
 /* A lock that is to be extended or released has its names. */
-static enum redlock_status catch_up_with(struct redlock_client *c, const struct redlock_lock *lock, uint64_t *now)
+static enum redlock_status catch_up_with(struct redlock_client *c, const struct redlock_lock *lock,
+                                         uint64_t *now)
 {
     enum redlock_status status = catch_up(c, now);
 
     return status == REDLOCK_OK && !redlock_has_its_names(lock) ? REDLOCK_BAD_RESOURCE : status;
 }
 
-/* Waits for an extension or a change of the role, if it was started. A lock that was adopted, or acquired in an event loop, has no
- * names yet. */
-static enum redlock_status end_extension(struct redlock_client *c, struct redlock_lock *lock, enum redlock_status status)
+/* Waits for an extension or a change of the role, if it was started. A lock that was adopted, or
+ * acquired in an event loop, has no names yet. */
+static enum redlock_status end_extension(struct redlock_client *c, struct redlock_lock *lock,
+                                         enum redlock_status status)
 {
     if (status == REDLOCK_OK) {
         redlock_note_names(lock);
@@ -155,7 +167,8 @@ static enum redlock_status end_extension(struct redlock_client *c, struct redloc
     return status;
 }
 
-enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock *lock, uint32_t ttl_ms)
+enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock *lock,
+                                   uint32_t ttl_ms)
 {
     uint64_t now;
     enum redlock_status status = catch_up_with(c, lock, &now);
@@ -182,7 +195,8 @@ enum redlock_status redlock_downgrade(struct redlock_client *c, struct redlock_l
     return end_extension(c, lock, status);
 }
 
-enum redlock_status redlock_release(struct redlock_client *c, struct redlock_lock *lock, unsigned *confirmed)
+enum redlock_status redlock_release(struct redlock_client *c, struct redlock_lock *lock,
+                                    unsigned *confirmed)
 {
     uint64_t now;
     enum redlock_status status = catch_up_with(c, lock, &now);
@@ -216,7 +230,8 @@ enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms)
             votes += redlock_node_votes(&c->engine, k, redlock_now_us());
         }
         REDLOCK_ASSERT(votes <= n);
-        if (settled == n || redlock_now_us() >= until) return votes >= redlock_quorum(n) ? REDLOCK_OK : REDLOCK_NO_QUORUM;
+        if (settled == n || redlock_now_us() >= until)
+            return votes >= redlock_quorum(n) ? REDLOCK_OK : REDLOCK_NO_QUORUM;
         if (is_interrupted(c)) return REDLOCK_CANCELLED;
         (void)run_turn(c, until, HEEDS_INTERRUPTS);
     }
@@ -237,8 +252,8 @@ static bool is_any_pending(struct redlock_lock *const *locks, size_t count)
     return false;
 }
 
-/* Parts from a lock whose release was begun, however far it has got. True if nothing is left that would
- * keep others out. */
+/* Parts from a lock whose release was begun, however far it has got. True if nothing is left that
+ * would keep others out. */
 static bool part_released(struct redlock_client *c, struct redlock_lock *lock)
 {
     bool is_confirmed = redlock_lock_status(lock) == REDLOCK_OK &&
@@ -249,8 +264,8 @@ static bool part_released(struct redlock_client *c, struct redlock_lock *lock)
     return is_gone;
 }
 
-enum redlock_status redlock_release_all(struct redlock_client *c, struct redlock_lock *const *locks, size_t count,
-                                        uint32_t wait_ms)
+enum redlock_status redlock_release_all(struct redlock_client *c, struct redlock_lock *const *locks,
+                                        size_t count, uint32_t wait_ms)
 {
     uint64_t now;
     enum redlock_status status = catch_up(c, &now);
@@ -263,7 +278,8 @@ enum redlock_status redlock_release_all(struct redlock_client *c, struct redlock
         (void)redlock_start_release(&c->engine, locks[i], now);
     }
     (void)client_step(c, 0);
-    while ((is_any_pending(locks, count) || is_busy(c)) && redlock_now_us() < until) (void)run_turn(c, until, HEEDS_NOTHING);
+    while ((is_any_pending(locks, count) || is_busy(c)) && redlock_now_us() < until)
+        (void)run_turn(c, until, HEEDS_NOTHING);
     for (size_t i = 0; i < count; i++) are_gone &= part_released(c, locks[i]);
     return are_gone ? REDLOCK_OK : REDLOCK_NO_QUORUM;
 }
@@ -277,7 +293,8 @@ static enum redlock_status news_of(const struct redlock_lock *lock)
     return redlock_valid_us(lock, redlock_now_us()) > 0 ? status : REDLOCK_LOST;
 }
 
-enum redlock_status redlock_run_for(struct redlock_client *c, const struct redlock_lock *lock, uint32_t for_ms)
+enum redlock_status redlock_run_for(struct redlock_client *c, const struct redlock_lock *lock,
+                                    uint32_t for_ms)
 {
     uint64_t until = end_of(for_ms);
     enum redlock_status before = news_of(lock), status = without_entropy(redlock_step(c));
@@ -308,7 +325,8 @@ void redlock_close(struct redlock_client *c, uint32_t wait_ms)
 
 /* ---- Questions ---- */
 
-enum redlock_status redlock_inspect(struct redlock_client *c, const char *resource, struct redlock_sight *sights)
+enum redlock_status redlock_inspect(struct redlock_client *c, const char *resource,
+                                    struct redlock_sight *sights)
 {
     struct redlock_lock lock;
     uint64_t now;
@@ -324,24 +342,28 @@ enum redlock_status redlock_inspect(struct redlock_client *c, const char *resour
     return status;
 }
 
-enum redlock_status redlock_ask_node(struct redlock_client *c, struct redlock_question *question, unsigned k,
-                                     const struct redlock_name *arguments, unsigned count, void *buffer, size_t size)
+enum redlock_status redlock_ask_node(struct redlock_client *c, struct redlock_question *question,
+                                     unsigned k, const struct redlock_name *arguments,
+                                     unsigned count, void *buffer, size_t size)
 {
     uint64_t now;
     enum redlock_status status = catch_up(c, &now);
 
-    if (status == REDLOCK_OK) status = redlock_ask(&c->engine, question, k, arguments, count, buffer, size, now);
+    if (status == REDLOCK_OK)
+        status = redlock_ask(&c->engine, question, k, arguments, count, buffer, size, now);
     if (status != REDLOCK_OK) return status;
     status = without_entropy(client_step(c, 0));
     while (status == REDLOCK_OK && redlock_question_status(question) == REDLOCK_PENDING)
-        status = is_interrupted(c) ? REDLOCK_CANCELLED : without_entropy(run_turn(c, REDLOCK_NEVER, HEEDS_INTERRUPTS));
+        status = is_interrupted(c) ? REDLOCK_CANCELLED
+                                   : without_entropy(run_turn(c, REDLOCK_NEVER, HEEDS_INTERRUPTS));
     redlock_forget_question(&c->engine, question);
     REDLOCK_ASSERT(redlock_question_status(question) != REDLOCK_PENDING || status != REDLOCK_OK);
     return status == REDLOCK_OK ? redlock_question_status(question) : status;
 }
 
 /* Runs one round of marks. */
-static enum redlock_status ask_for_marks(struct redlock_client *c, struct redlock_mark *mark, struct redlock_lock *lock,
+static enum redlock_status ask_for_marks(struct redlock_client *c, struct redlock_mark *mark,
+                                         struct redlock_lock *lock,
                                          const struct redlock_period *period)
 {
     struct redlock *r = &c->engine;
@@ -349,13 +371,17 @@ static enum redlock_status ask_for_marks(struct redlock_client *c, struct redloc
 
     if (status != REDLOCK_OK) return status;
     status = without_entropy(client_step(c, 0));
-    while (status == REDLOCK_OK && redlock_mark_status(r, mark, redlock_now_us()) == REDLOCK_PENDING)
-        status = is_interrupted(c) ? REDLOCK_CANCELLED : without_entropy(run_turn(c, redlock_mark_until(mark), HEEDS_INTERRUPTS));
+    while (status == REDLOCK_OK &&
+           redlock_mark_status(r, mark, redlock_now_us()) == REDLOCK_PENDING)
+        status = is_interrupted(c)
+                     ? REDLOCK_CANCELLED
+                     : without_entropy(run_turn(c, redlock_mark_until(mark), HEEDS_INTERRUPTS));
     redlock_forget_mark(r, mark);
     return status == REDLOCK_OK ? redlock_mark_status(r, mark, redlock_now_us()) : status;
 }
 
-enum redlock_status redlock_mark_period(struct redlock_client *c, struct redlock_mark *mark, struct redlock_lock *lock,
+enum redlock_status redlock_mark_period(struct redlock_client *c, struct redlock_mark *mark,
+                                        struct redlock_lock *lock,
                                         const struct redlock_period *period, uint32_t wait_ms)
 {
     struct redlock_period dated = *period;

@@ -1,12 +1,14 @@
-/* The connection of one session, from the look-up of its node's name to its end. Nothing here waits. It
- * knows the transport, and whether the engine wants a connection; it must not know the bytes that are
- * sent, nor any lock. */
+/* The connection of one session, from the look-up of its node's name to its end. Nothing here
+ * waits. It knows the transport, and whether the engine wants a connection; it must not know the
+ * bytes that are sent, nor any lock. */
 #include "client.h"
 
 #include <string.h>
 
-NET_STATIC_ASSERT(sizeof(struct net_endpoint) <= sizeof(((struct redlock_target *)0)->endpoints[0]), "an endpoint must fit");
-NET_STATIC_ASSERT((int)REDLOCK_ENDPOINTS_MAX == (int)NET_ENDPOINTS_MAX, "net/ says how many are sensible");
+NET_STATIC_ASSERT(sizeof(struct net_endpoint) <= sizeof(((struct redlock_target *)0)->endpoints[0]),
+                  "an endpoint must fit");
+NET_STATIC_ASSERT((int)REDLOCK_ENDPOINTS_MAX == (int)NET_ENDPOINTS_MAX,
+                  "net/ says how many are sensible");
 
 enum { NAME_KNOWN_US = 5000000 };   /* The longest pause between two connections is shorter. */
 
@@ -18,11 +20,14 @@ static unsigned transport_events(const struct redlock_client *c, unsigned k)
 
     if (is_gated(c, k)) return 0;
     if (!c->sockets[k].connecting)
-        wanted = (wants & REDLOCK_WANT_RECEIVE ? REDLOCK_READ : 0u) | (wants & REDLOCK_WANT_SEND ? REDLOCK_WRITE : 0u);
-    return transport->events && wanted != 0 ? transport->events(context_of(c, k), k, wanted) : wanted;
+        wanted = (wants & REDLOCK_WANT_RECEIVE ? REDLOCK_READ : 0u) |
+                 (wants & REDLOCK_WANT_SEND ? REDLOCK_WRITE : 0u);
+    return transport->events && wanted != 0 ? transport->events(context_of(c, k), k, wanted)
+                                            : wanted;
 }
 
-/* While it is gated no loop looks at it, since a connection that has ended would be reported again and again. */
+/* While it is gated no loop looks at it, since a connection that has ended would be reported again
+ * and again. */
 int redlock_fd(const struct redlock_client *c, unsigned k)
 {
     if (c->sockets[k].fd >= 0 && is_gated(c, k)) return -1;
@@ -37,19 +42,22 @@ unsigned redlock_events(const struct redlock_client *c, unsigned k)
 
 bool client_is_at_hand(const struct redlock_client *c, unsigned k)
 {
-    return transport_of(c, k)->events && c->sockets[k].fd >= 0 && (transport_events(c, k) & REDLOCK_TRANSPORT_AT_HAND);
+    return transport_of(c, k)->events && c->sockets[k].fd >= 0 &&
+           (transport_events(c, k) & REDLOCK_TRANSPORT_AT_HAND);
 }
 
-void client_trace(struct redlock_client *c, unsigned k, enum redlock_traffic what, const void *data, size_t size)
+void client_trace(struct redlock_client *c, unsigned k, enum redlock_traffic what, const void *data,
+                  size_t size)
 {
-    if (c->trace && !is_of_sentinel(c, k)) c->trace(c->trace_context, redlock_now_us(), k, what, data, size);
+    if (c->trace && !is_of_sentinel(c, k))
+        c->trace(c->trace_context, redlock_now_us(), k, what, data, size);
 }
 
 /* ---- Ending a connection ---- */
 
 /* Takes a session's descriptor away. It stays open until the step ends, so that no new one gets its
- * number, since a loop that compares numbers would go on waiting for the old connection. No loop has
- * seen a second one within a step. */
+ * number, since a loop that compares numbers would go on waiting for the old connection. No loop
+ * has seen a second one within a step. */
 static void retire_lookup(struct redlock_socket *socket)
 {
     REDLOCK_ASSERT(socket->lookup >= 0);
@@ -67,7 +75,8 @@ void client_close_dropped(struct redlock_client *c, unsigned k)
 
     REDLOCK_ASSERT(!socket->dropped_lookup || socket->dropped >= 0);
     if (socket->dropped_lookup)    net_close(socket->dropped);
-    else if (socket->dropped >= 0) transport_of(c, k)->discard(context_of(c, k), k, socket->dropped);
+    else if (socket->dropped >= 0)
+        transport_of(c, k)->discard(context_of(c, k), k, socket->dropped);
     socket->dropped = -1;
     socket->dropped_lookup = false;
 }
@@ -117,7 +126,8 @@ static const char *place_of(const struct redlock_client *c, unsigned k)
 {
     const struct redlock_watched *watched = NULL;
 
-    if (c->sentinels && !is_of_sentinel(c, k)) watched = &c->sentinels->watched[k % redlock_nodes(&c->engine)];
+    if (c->sentinels && !is_of_sentinel(c, k))
+        watched = &c->sentinels->watched[k % redlock_nodes(&c->engine)];
     return watched && watched->count > 0 ? watched->master : target_of(c, k)->address;
 }
 
@@ -133,14 +143,16 @@ static void report_connected(struct redlock_client *c, unsigned k)
 }
 
 /* Begins to connect to one address of the node. Returns a descriptor, or -errno. */
-static int connect_to(struct redlock_client *c, unsigned k, const uint64_t *endpoint, bool *connected)
+static int connect_to(struct redlock_client *c, unsigned k, const uint64_t *endpoint,
+                      bool *connected)
 {
     struct redlock_peer peer = { .node = k % redlock_nodes(&c->engine), .address = place_of(c, k) };
     struct net_endpoint copy;
     struct net_address address;
     struct net_error error;
 
-    NET_CHECK(net_parse_address(peer.address, strlen(peer.address), REDLOCK_PORT, &address, &error));
+    NET_CHECK(
+        net_parse_address(peer.address, strlen(peer.address), REDLOCK_PORT, &address, &error));
     memcpy(&copy, endpoint, sizeof copy);
     peer.host = address.host;
     peer.endpoint = copy.size > 0 ? copy.words : NULL;
@@ -149,8 +161,8 @@ static int connect_to(struct redlock_client *c, unsigned k, const uint64_t *endp
     return transport_of(c, k)->connect(context_of(c, k), k, &peer, connected);
 }
 
-/* Tries the addresses of the node in turn, each once, until one does not fail at once. why is the error
- * of the last one. */
+/* Tries the addresses of the node in turn, each once, until one does not fail at once. why is the
+ * error of the last one. */
 static void connect_next(struct redlock_client *c, unsigned k, const char *why)
 {
     struct redlock_socket *socket = &c->sockets[k];
@@ -158,7 +170,8 @@ static void connect_next(struct redlock_client *c, unsigned k, const char *why)
 
     while (socket->endpoints_failed < target->endpoint_count) {
         bool connected;
-        int fd = connect_to(c, k, target->endpoints[socket->endpoint_next % target->endpoint_count], &connected);
+        int fd = connect_to(c, k, target->endpoints[socket->endpoint_next % target->endpoint_count],
+                            &connected);
 
         socket->endpoint_next = (uint8_t)((socket->endpoint_next + 1) % target->endpoint_count);
         socket->endpoints_failed++;
@@ -218,8 +231,8 @@ static void look_up(struct redlock_client *c, unsigned k)
     if (socket->lookup < 0) client_note_addresses(target, &resolved);
 }
 
-/* S11: a name is looked up for each connection, so that a server in another one's place is found, and
- * known by its run_id. */
+/* S11: a name is looked up for each connection, so that a server in another one's place is found,
+ * and known by its run_id. */
 static void begin_at_place(struct redlock_client *c, unsigned k, uint64_t now)
 {
     struct redlock_socket *socket = &c->sockets[k];
@@ -238,7 +251,8 @@ static void begin_at_place(struct redlock_client *c, unsigned k, uint64_t now)
     socket->late_at = now + c->name_wait_us;
 }
 
-/* The target of session k becomes the place where it is to connect, which the program's list of nodes does not tell. */
+/* The target of session k becomes the place where it is to connect, which the program's list of
+ * nodes does not tell. */
 static void target_place(struct redlock_client *c, unsigned k)
 {
     struct redlock_target *target = target_of(c, k);
@@ -278,7 +292,8 @@ void client_go_on_connecting(struct redlock_client *c, unsigned k)
 
 bool client_awaits_name(const struct redlock_client *c, unsigned k)
 {
-    bool is_awaited = c->sockets[k].name_state == NAME_AWAITED || c->sockets[k].name_state == NAME_ASKED;
+    bool is_awaited =
+        c->sockets[k].name_state == NAME_AWAITED || c->sockets[k].name_state == NAME_ASKED;
 
     return is_awaited && (session_wants(c, k) & REDLOCK_WANT_CONNECT);
 }
@@ -292,11 +307,13 @@ void client_finish_lookup(struct redlock_client *c, unsigned k)
 
     REDLOCK_ASSERT(socket->lookup >= 0);
     if (!net_resolve_end(socket->lookup, &resolved)) {
-        if (is_awaited && now >= socket->late_at) client_end_connection(c, k, "the name server is slow, or does not answer");
+        if (is_awaited && now >= socket->late_at)
+            client_end_connection(c, k, "the name server is slow, or does not answer");
         return;
     }
     client_note_addresses(target_of(c, k), &resolved);
-    if (socket->fd >= 0) net_close(socket->lookup);     /* A loop sees the connection, which may yet end in this step. */
+    /* A loop sees the connection, which may yet end in this step. */
+    if (socket->fd >= 0) net_close(socket->lookup);
     else                 retire_lookup(socket);
     socket->lookup = -1;
     socket->name_state = socket->fd >= 0 || is_awaited ? NAME_IDLE : NAME_KNOWN;

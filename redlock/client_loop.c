@@ -1,20 +1,24 @@
-/* The event-loop face. One step does whatever can be done without waiting. It moves bytes between engine
- * and transport, tells the engine the time, and feeds it random bytes. It must not wait, and it does not
- * know the meaning of the bytes. */
+/* The event-loop face. One step does whatever can be done without waiting. It moves bytes between
+ * engine and transport, tells the engine the time, and feeds it random bytes. It must not wait, and
+ * it does not know the meaning of the bytes. */
 #include "client.h"
 
 #include <limits.h>
 
-NET_STATIC_ASSERT((int)REDLOCK_FDS_MAX <= (int)(sizeof(unsigned) * CHAR_BIT), "a bit says which session is ready");
+NET_STATIC_ASSERT((int)REDLOCK_FDS_MAX <= (int)(sizeof(unsigned) * CHAR_BIT),
+                  "a bit says which session is ready");
 
 enum {
-    POLL_SLICE_MS = 1000,   /* poll() does not count the time for which the machine sleeps, redlock_now_us() does. */
-    FEED_PAUSE_US = 100000, /* The system is asked for random bytes again so long after it gave none. */
-    RECEIVES_MAX = 16       /* Per step and node. A node that floods us must not keep us from the others (S16). */
+    /* poll() does not count the time for which the machine sleeps, redlock_now_us() does. */
+    POLL_SLICE_MS = 1000,
+    /* The system is asked for random bytes again so long after it gave none. */
+    FEED_PAUSE_US = 100000,
+    /* Per step and node. A node that floods us must not keep us from the others (S16). */
+    RECEIVES_MAX = 16
 };
 
-/* After a fork the sockets are the parent's, and the random bytes at hand would make the same tokens
- * twice (S6). */
+/* After a fork the sockets are the parent's, and the random bytes at hand would make the same
+ * tokens twice (S6). */
 bool redlock_is_forked(const struct redlock_client *c)
 {
     return c->owner != 0 && net_process() != c->owner;
@@ -57,18 +61,22 @@ static struct arrival receive_bytes(struct redlock_client *c, unsigned k)
     size_t room;
 
     if (!(session_wants(c, k) & REDLOCK_WANT_RECEIVE) || is_gated(c, k)) return arrival;
-    data = is_of_sentinel(c, k) ? c->sentinels->calls->input(c, k, &room) : redlock_input(&c->engine, k, &room);
+    data = is_of_sentinel(c, k) ? c->sentinels->calls->input(c, k, &room)
+                                : redlock_input(&c->engine, k, &room);
     arrival.data = data;
     arrival.size = transport_of(c, k)->receive(context_of(c, k), k, data, room);
     REDLOCK_ASSERT(arrival.size <= (ptrdiff_t)room);
-    arrival.may_be_more = arrival.size > 0 && ((size_t)arrival.size == room || client_is_at_hand(c, k));
+    arrival.may_be_more =
+        arrival.size > 0 && ((size_t)arrival.size == room || client_is_at_hand(c, k));
     return arrival;
 }
 
 /* S2: the time is read after the bytes have arrived. */
-static void hand_over(struct redlock_client *c, unsigned k, const struct arrival *arrival, uint64_t now_us)
+static void hand_over(struct redlock_client *c, unsigned k, const struct arrival *arrival,
+                      uint64_t now_us)
 {
-    if (arrival->size < 0) client_end_connection(c, k, client_error_text(c, k, (int)-arrival->size));
+    if (arrival->size < 0)
+        client_end_connection(c, k, client_error_text(c, k, (int)-arrival->size));
     if (arrival->size <= 0) return;
     REDLOCK_ASSERT(arrival->data && c->sockets[k].fd >= 0);
     if (is_of_sentinel(c, k)) c->sentinels->calls->received(c, k, (size_t)arrival->size);
@@ -88,8 +96,8 @@ static void receive_rest(struct redlock_client *c, unsigned k, unsigned count)
     }
 }
 
-/* The clock is read once for all sessions with a connection. True if the engine has read something, so
- * that it knows what time it is. */
+/* The clock is read once for all sessions with a connection. True if the engine has read something,
+ * so that it knows what time it is. */
 static bool receive_all(struct redlock_client *c, unsigned ready)
 {
     struct arrival arrivals[REDLOCK_FDS_MAX];
@@ -104,15 +112,16 @@ static bool receive_all(struct redlock_client *c, unsigned ready)
     now = redlock_now_us();
     for (unsigned k = 0; k < redlock_fd_count(c); k++)
         if (arrivals[k].size > 0) hand_over(c, k, &arrivals[k], now);
-    for (unsigned k = 0; k < redlock_fd_count(c); k++) {        /* Each of these looks at the clock anew. */
+    /* Each of these looks at the clock anew. */
+    for (unsigned k = 0; k < redlock_fd_count(c); k++) {
         if (arrivals[k].size < 0) hand_over(c, k, &arrivals[k], now);
         if (arrivals[k].may_be_more) receive_rest(c, k, RECEIVES_MAX - 1);
     }
     return true;
 }
 
-/* A server that turns us away gives its reason and closes, so that sending fails. Its words count, if
- * there are any. */
+/* A server that turns us away gives its reason and closes, so that sending fails. Its words count,
+ * if there are any. */
 static void send_output(struct redlock_client *c, unsigned k)
 {
     struct redlock_socket *socket = &c->sockets[k];
@@ -126,7 +135,8 @@ static void send_output(struct redlock_client *c, unsigned k)
 
         REDLOCK_ASSERT(taken <= (ptrdiff_t)size);
         if (taken < 0) receive_rest(c, k, RECEIVES_MAX);
-        if (taken < 0 && socket->fd >= 0) client_end_connection(c, k, client_error_text(c, k, (int)-taken));
+        if (taken < 0 && socket->fd >= 0)
+            client_end_connection(c, k, client_error_text(c, k, (int)-taken));
         if (taken <= 0) break;
         client_trace(c, k, REDLOCK_SENT, data, (size_t)taken);
         if (is_of_sentinel(c, k)) c->sentinels->calls->sent(c, k, (size_t)taken);
@@ -140,7 +150,8 @@ static void send_output(struct redlock_client *c, unsigned k)
 /* Is it connected, or under way to be? */
 static bool is_begun(const struct redlock_client *c, unsigned k)
 {
-    return c->sockets[k].fd >= 0 || c->sockets[k].name_state == NAME_AWAITED || c->sockets[k].name_state == NAME_ASKED;
+    return c->sockets[k].fd >= 0 || c->sockets[k].name_state == NAME_AWAITED ||
+           c->sockets[k].name_state == NAME_ASKED;
 }
 
 /* Does all that the engine wants of session k and that needs no waiting, except receiving. */
@@ -197,7 +208,8 @@ static void heed_sentinels(struct redlock_client *c, uint64_t now_us)
         bool asks = c->sockets[k].name_state == NAME_ASKED && client_awaits_name(c, k);
         char why[REDLOCK_ERROR_MAX];
 
-        switch (c->sentinels->calls->judge(c, k, c->sockets[k].fd >= 0, asks, now_us, why, sizeof why)) {
+        switch (c->sentinels->calls->judge(c, k, c->sockets[k].fd >= 0, asks, now_us, why,
+                                           sizeof why)) {
         case SENTINELS_GO_ON: client_go_on_connecting(c, k); break;
         case SENTINELS_END:   client_end_connection(c, k, why); break;
         default:              break;
@@ -212,15 +224,18 @@ enum redlock_status client_act_on_time(struct redlock_client *c, uint64_t now_us
     if (c->sentinels) heed_sentinels(c, now_us);
     status = tick_engine(c, now_us);
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) serve_session(c, k);
-    if (c->sentinels) c->sentinels->calls->tick(c, now_us);     /* Sessions that have sent are to be asked for. */
-    for (unsigned k = redlock_sessions(&c->engine); k < redlock_fd_count(c); k++) serve_session(c, k);
+    /* Sessions that have sent are to be asked for. */
+    if (c->sentinels) c->sentinels->calls->tick(c, now_us);
+    for (unsigned k = redlock_sessions(&c->engine); k < redlock_fd_count(c); k++)
+        serve_session(c, k);
     for (unsigned k = 0; k < redlock_fd_count(c); k++) client_close_dropped(c, k);
     c->stepped_at = redlock_time_us(&c->engine);
     REDLOCK_ASSERT(c->stepped_at >= now_us);
     return status;
 }
 
-/* Bytes that have arrived go before deadlines, so that a client that slept finds the answers in time. */
+/* Bytes that have arrived go before deadlines, so that a client that slept finds the
+ * answers in time. */
 enum redlock_status client_step(struct redlock_client *c, unsigned ready)
 {
     for (unsigned k = 0; k < redlock_fd_count(c); k++) {
@@ -231,7 +246,8 @@ enum redlock_status client_step(struct redlock_client *c, unsigned ready)
         if (connects && (ready >> k & 1)) client_finish_connecting(c, k);
         if (connects || c->sockets[k].fd < 0) ready &= ~(1u << k);
     }
-    return client_act_on_time(c, receive_all(c, ready) ? redlock_time_us(&c->engine) : redlock_now_us());
+    return client_act_on_time(c, receive_all(c, ready) ? redlock_time_us(&c->engine)
+                                                       : redlock_now_us());
 }
 
 enum redlock_status redlock_step_ready(struct redlock_client *c, unsigned ready)
@@ -265,7 +281,8 @@ static bool has_work(const struct redlock_client *c)
 {
     for (unsigned k = 0; k < redlock_fd_count(c); k++) {
         unsigned wants = session_wants(c, k);
-        if ((wants & REDLOCK_WANT_CLOSE) || ((wants & REDLOCK_WANT_CONNECT) && !is_begun(c, k))) return true;
+        if ((wants & REDLOCK_WANT_CLOSE) || ((wants & REDLOCK_WANT_CONNECT) && !is_begun(c, k)))
+            return true;
     }
     return false;
 }
@@ -277,7 +294,8 @@ int redlock_poll_ms(const struct redlock_client *c)
     if (has_work(c)) return 0;
     if (at == REDLOCK_NEVER) return -1;
     if (at <= now) return 0;
-    return at - now >= (uint64_t)POLL_SLICE_MS * 1000 ? POLL_SLICE_MS : (int)((at - now + 999) / 1000);
+    return at - now >= (uint64_t)POLL_SLICE_MS * 1000 ? POLL_SLICE_MS
+                                                      : (int)((at - now + 999) / 1000);
 }
 
 /* ---- Acquiring in a loop ---- */

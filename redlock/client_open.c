@@ -1,14 +1,18 @@
-/* Opening and shutting a client. This file knows the list of nodes, the options and the descriptors that
- * are to be closed. Nothing is connected here, and nothing waits; it must not know of any lock. */
+/* Opening and shutting a client. This file knows the list of nodes, the options and the descriptors
+ * that are to be closed. Nothing is connected here, and nothing waits; it must not know
+ * of any lock. */
 #include "client.h"
 
 #include <string.h>
 
-NET_STATIC_ASSERT((int)REDLOCK_ADDRESS_MAX >= (int)NET_ADDRESS_TEXT_SIZE, "an address in words must fit");
+NET_STATIC_ASSERT((int)REDLOCK_ADDRESS_MAX >= (int)NET_ADDRESS_TEXT_SIZE,
+                  "an address in words must fit");
 NET_STATIC_ASSERT(sizeof(((struct redlock_target *)0)->user) > NET_USER_MAX &&
-                  sizeof(((struct redlock_target *)0)->password) > NET_PASSWORD_MAX, "user and password must fit");
+                      sizeof(((struct redlock_target *)0)->password) > NET_PASSWORD_MAX,
+                  "user and password must fit");
 
-enum { NAME_PART = 10 };    /* A connection waits for its name until a tenth of the node's timeout is left, to report why. */
+/* A connection waits for its name until a tenth of the node's timeout is left, to report why. */
+enum { NAME_PART = 10 };
 
 void redlock_options_init(struct redlock_options *options)
 {
@@ -53,9 +57,9 @@ static size_t entry_size(const char *entry)
     return head + strcspn(entry + head, ", \t\n\r");
 }
 
-/* Finds the next entry of a list, after the one that ended at *at (0 for the first). False at the end
- * of the list. Its size is 0 where a comma has nothing before or after it, since a lost entry would
- * make the quorum smaller (S1). */
+/* Finds the next entry of a list, after the one that ended at *at (0 for the first). False at the
+ * end of the list. Its size is 0 where a comma has nothing before or after it, since a lost entry
+ * would make the quorum smaller (S1). */
 static bool next_entry(const char *list, size_t *at, size_t *size)
 {
     size_t begin = skip_blanks(list, *at);
@@ -69,13 +73,15 @@ static bool next_entry(const char *list, size_t *at, size_t *size)
 
 static void append_text(struct redlock_mistake *mistake, const char *text)
 {
-    size_t used = strlen(mistake->text), room = sizeof mistake->text - 1 - used, size = strlen(text);
+    size_t used = strlen(mistake->text), room = sizeof mistake->text - 1 - used,
+           size = strlen(text);
 
     memcpy(mistake->text + used, text, size < room ? size : room);
     REDLOCK_ASSERT(mistake->text[used + room] == '\0');
 }
 
-static enum redlock_status explain_mistake(struct redlock_mistake *mistake, enum redlock_status status, unsigned k, size_t at,
+static enum redlock_status explain_mistake(struct redlock_mistake *mistake,
+                                           enum redlock_status status, unsigned k, size_t at,
                                            const char *text)
 {
     if (!mistake) return status;
@@ -97,12 +103,16 @@ static void note_endpoints(struct redlock_target *target, const struct net_addre
 
 /* Notes the address of a node. Returns the login from there, or from the options if the address has
  * none. */
-static struct redlock_login note_target(struct redlock_target *target, const struct net_address *address,
-                                        const struct redlock_transport *transport, const struct redlock_options *options)
+static struct redlock_login note_target(struct redlock_target *target,
+                                        const struct net_address *address,
+                                        const struct redlock_transport *transport,
+                                        const struct redlock_options *options)
 {
-    struct redlock_login login = { .user = options->user, .password = options->password,
-                                   .database = address->database & NET_DATABASE_MAX, .durable = address->durable,
-                                   .managed = address->managed };
+    struct redlock_login login = {
+        .user = options->user, .password = options->password,
+        .database = address->database & NET_DATABASE_MAX, .durable = address->durable,
+        .managed = address->managed
+    };
 
     net_format_address(address, target->address, sizeof target->address);
     REDLOCK_ASSERT(target->address[0] != '\0');
@@ -117,13 +127,15 @@ static struct redlock_login note_target(struct redlock_target *target, const str
     return login;
 }
 
-/* An address that asks for TLS never gets anything else. (The commands have the same literal, so that it
- * is there once.) */
+/* An address that asks for TLS never gets anything else. (The commands have the same literal, so
+ * that it is there once.) */
 #define WITHOUT_TLS "there is no TLS here: 'make TLS=openssl' or TLS=mbedtls builds it in"
 
-/* Reads one entry of the list as node k, and its login. False: *error says why not, or has no text if it is one node too many. */
-static bool read_node(struct redlock_client *c, unsigned k, const char *text, size_t size, const struct redlock_options *options,
-                      struct redlock_login *login, struct net_error *error)
+/* Reads one entry of the list as node k, and its login. False: *error says why not, or has no text
+ * if it is one node too many. */
+static bool read_node(struct redlock_client *c, unsigned k, const char *text, size_t size,
+                      const struct redlock_options *options, struct redlock_login *login,
+                      struct net_error *error)
 {
     const struct redlock_transport *transport;
     struct net_address address;
@@ -131,28 +143,39 @@ static bool read_node(struct redlock_client *c, unsigned k, const char *text, si
     if (!net_parse_address(text, size, REDLOCK_PORT, &address, error)) return false;
     transport = k < REDLOCK_NODES_MAX ? c->transports[address.secure] : NULL;
     if (transport) *login = note_target(&c->targets[k], &address, transport, options);
-    else           *error = (struct net_error){ .text = k < REDLOCK_NODES_MAX ? WITHOUT_TLS : NULL };
+    else           *error = (struct net_error){
+        .text = k < REDLOCK_NODES_MAX ? WITHOUT_TLS : NULL
+    };
     net_wipe(&address, sizeof address);
     return transport;
 }
 
 /* The same of an entry that names sentinels. The login of their master is that of the options. */
 static bool read_sentinels(struct redlock_client *c, unsigned k, const char *text, size_t size,
-                           const struct redlock_options *options, struct redlock_login *login, struct net_error *error)
+                           const struct redlock_options *options, struct redlock_login *login,
+                           struct net_error *error)
 {
     struct redlock_target *target = &c->targets[k];
 
     *error = (struct net_error){ .text = NULL };
     if (k == REDLOCK_NODES_MAX) return false;
-    *login = (struct redlock_login){ .user = options->user, .password = options->password, .watched = true };
-    if (c->sentinels && c->transports[0] == client_sockets()) return c->sentinels->calls->add(c, k, target, text, size, error);
-    *error = (struct net_error){ .text = c->sentinels ? "sentinels need sockets, and the options set another transport"
-                                                      : "this program takes no sentinels: it does without redlock_use_sentinels" };
+    *login = (struct redlock_login){
+        .user = options->user, .password = options->password, .watched = true
+    };
+    if (c->sentinels && c->transports[0] == client_sockets())
+        return c->sentinels->calls->add(c, k, target, text, size, error);
+    *error = (struct net_error){
+        .text = c->sentinels
+                    ? "sentinels need sockets, and the options set another transport"
+                    : "this program takes no sentinels: it does without redlock_use_sentinels"
+    };
     return false;
 }
 
-static enum redlock_status read_nodes(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
-                                      struct redlock_login *logins, unsigned *count, struct redlock_mistake *mistake)
+static enum redlock_status read_nodes(struct redlock_client *c, const char *nodes,
+                                      const struct redlock_options *options,
+                                      struct redlock_login *logins, unsigned *count,
+                                      struct redlock_mistake *mistake)
 {
     size_t size;
 
@@ -161,7 +184,8 @@ static enum redlock_status read_nodes(struct redlock_client *c, const char *node
         const char *entry = nodes + at;
         struct net_error error;
 
-        if (!(is_of_sentinels(entry) ? read_sentinels : read_node)(c, *count, entry, size, options, &logins[*count], &error)) {
+        if (!(is_of_sentinels(entry) ? read_sentinels : read_node)(c, *count, entry, size, options,
+                                                                   &logins[*count], &error)) {
             if (!error.text) return REDLOCK_BAD_NODE_COUNT;
             return explain_mistake(mistake, REDLOCK_BAD_ADDRESS, *count, at + error.at, error.text);
         }
@@ -178,7 +202,8 @@ static enum redlock_status set_logins(struct redlock_client *c, const struct red
     for (unsigned k = 0; k < redlock_nodes(&c->engine); k++)
         if (redlock_set_login(&c->engine, k, &logins[k]) != REDLOCK_OK)
             return explain_mistake(mistake, REDLOCK_BAD_CONFIG, k, 0,
-                                   "a user needs a password, and both together have at most 512 bytes and fit in the send buffer");
+                                   "a user needs a password, and both together have at most 512 "
+                                   "bytes and fit in the send buffer");
     return REDLOCK_OK;
 }
 
@@ -186,7 +211,8 @@ static enum redlock_status set_logins(struct redlock_client *c, const struct red
 static void clear_client(struct redlock_client *c)
 {
     memset(c, 0, sizeof *c);
-    for (unsigned k = 0; k < REDLOCK_FDS_MAX; k++) c->sockets[k].fd = c->sockets[k].dropped = c->sockets[k].lookup = -1;
+    for (unsigned k = 0; k < REDLOCK_FDS_MAX; k++)
+        c->sockets[k].fd = c->sockets[k].dropped = c->sockets[k].lookup = -1;
     c->self_pipe[0] = c->self_pipe[1] = -1;
 }
 
@@ -222,15 +248,18 @@ static enum redlock_status use_sentinels(struct redlock_client *c, struct redloc
     if (c->sentinels && c->sentinels->count == 0) c->sentinels = NULL;
     if (client_fd_count(c) <= REDLOCK_FDS_MAX) return REDLOCK_OK;
     return explain_mistake(mistake, REDLOCK_BAD_CONFIG, 0, 0,
-                           "more than 32 descriptors: a client has one or two for each node, and one for each sentinel");
+                           "more than 32 descriptors: a client has one or two for each node, and "
+                           "one for each sentinel");
 }
 
-static enum redlock_status use_holder(struct redlock_client *c, const char *holder, struct redlock_mistake *mistake)
+static enum redlock_status use_holder(struct redlock_client *c, const char *holder,
+                                      struct redlock_mistake *mistake)
 {
     size_t size = strlen(holder);
 
     if (size <= REDLOCK_HOLDER_MAX) memcpy(c->holder, holder, size + 1);
-    if (size <= REDLOCK_HOLDER_MAX && redlock_use_holder(&c->engine, c->holder) == REDLOCK_OK) return REDLOCK_OK;
+    if (size <= REDLOCK_HOLDER_MAX && redlock_use_holder(&c->engine, c->holder) == REDLOCK_OK)
+        return REDLOCK_OK;
     return explain_mistake(mistake, REDLOCK_BAD_CONFIG, 0, 0,
                            "a holder's name has 1 to 63 bytes, none of them a control character");
 }
@@ -241,7 +270,8 @@ static void wipe_passwords(struct redlock_client *c)
     if (c->sentinels) net_wipe(c->sentinels->list, sizeof c->sentinels->list);
 }
 
-enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
+enum redlock_status redlock_open(struct redlock_client *c, const char *nodes,
+                                 const struct redlock_options *options,
                                  struct redlock_mistake *mistake)
 {
     struct redlock_login logins[REDLOCK_NODES_MAX] = { { .user = NULL } };
@@ -264,17 +294,21 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     c->name_wait_us = (uint64_t)options->engine.node_timeout_ms * (1000 - 1000 / NAME_PART);
     status = read_nodes(c, nodes, options, logins, &count, mistake);
     if (status == REDLOCK_OK)
-        status = redlock_init(&c->engine, &options->engine, c->nodes, count, options->memory ? options->memory : c->memory,
-                              options->memory ? options->memory_size : sizeof c->memory, redlock_now_us());
+        status = redlock_init(&c->engine, &options->engine, c->nodes, count,
+                              options->memory ? options->memory : c->memory,
+                              options->memory ? options->memory_size : sizeof c->memory,
+                              redlock_now_us());
     REDLOCK_ASSERT(status != REDLOCK_OK || redlock_nodes(&c->engine) == count);
     if (status == REDLOCK_OK) status = use_sentinels(c, mistake);
     if (status == REDLOCK_OK) use_all_features(&c->engine);
     if (status == REDLOCK_OK && options->holder) status = use_holder(c, options->holder, mistake);
     if (status == REDLOCK_OK) status = set_logins(c, logins, mistake);
     if (status == REDLOCK_OK) use_durable(c, logins);
-    if (status == REDLOCK_OK && c->sentinels) redlock_use_promotions(&c->engine, &c->sentinels->promotions);
+    if (status == REDLOCK_OK && c->sentinels)
+        redlock_use_promotions(&c->engine, &c->sentinels->promotions);
     if (status == REDLOCK_OK) status = client_add_entropy(c);
-    if (status == REDLOCK_OK && options->interruptible && net_self_pipe_open(c->self_pipe) != 0) status = REDLOCK_SYSTEM;
+    if (status == REDLOCK_OK && options->interruptible && net_self_pipe_open(c->self_pipe) != 0)
+        status = REDLOCK_SYSTEM;
     if (status != REDLOCK_OK) {
         wipe_passwords(c);
         c->owner = 0;
@@ -290,7 +324,8 @@ static void close_connection(struct redlock_client *c, unsigned k, bool silently
     transport_of(c, k)->discard(context_of(c, k), k, c->sockets[k].fd);
 }
 
-/* The owner goes first, so that a signal handler's redlock_interrupt finds a client that is not open. */
+/* The owner goes first, so that a signal handler's redlock_interrupt finds a client that
+ * is not open. */
 void client_shut(struct redlock_client *c, enum redlock_status status)
 {
     REDLOCK_ASSERT(c->owner != 0);

@@ -1,6 +1,6 @@
-/* Locks that their callers have parted from, while some node is still owed a release (S5). The client
- * keeps them in memory of its own. This file must not know any connection; the next step sends what is
- * owed. */
+/* Locks that their callers have parted from, while some node is still owed a release (S5). The
+ * client keeps them in memory of its own. This file must not know any connection; the next step
+ * sends what is owed. */
 #include "client.h"
 
 #include <string.h>
@@ -27,16 +27,18 @@ static const void *copy_names(struct redlock_parted *parted, const struct redloc
     REDLOCK_ASSERT(count > 0 && count <= REDLOCK_SET_MAX);
     for (unsigned i = 0; i < count; i++) {
         memcpy(to, names[i].bytes, names[i].size);
-        parted->set[i] = (struct redlock_name){ .bytes = to, .size = names[i].size, .shared = names[i].shared };
+        parted->set[i] = (struct redlock_name){
+            .bytes = to, .size = names[i].size, .shared = names[i].shared
+        };
         to += names[i].size;
     }
     REDLOCK_ASSERT(to <= parted->bytes + REDLOCK_RESOURCE_MAX);
     return count > 1 ? (const void *)parted->set : parted->bytes;
 }
 
-/* S5: the debts of the lock outlive it, in the client's own memory. If that is full, keys stay until
- * their TTL ends. For its caller the release ends here, since later on redlock_next_done would name
- * that memory. */
+/* S5: the debts of the lock outlive it, in the client's own memory. If that is full, keys stay
+ * until their TTL ends. For its caller the release ends here, since later on redlock_next_done
+ * would name that memory. */
 void redlock_part(struct redlock_client *c, struct redlock_lock *lock)
 {
     bool owes = redlock_let_go(&c->engine, lock, redlock_now_us());

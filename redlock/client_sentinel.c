@@ -1,23 +1,27 @@
-/* Nodes whose master Redis Sentinel names (S31). Each sentinel is a session of the client behind those of the engine, connected and
- * served like them. This file asks the questions, reads the answers, and opens a session's gate once a majority has answered. It
- * reads and writes buffers, and must not touch a descriptor. */
+/* Nodes whose master Redis Sentinel names (S31). Each sentinel is a session of the client behind
+ * those of the engine, connected and served like them. This file asks the questions, reads the
+ * answers, and opens a session's gate once a majority has answered. It reads and writes buffers,
+ * and must not touch a descriptor. */
 #include "client.h"
 #include "redlock_sentinel.h"
 
 #include <string.h>
 
 enum {
-    RETRY_US = 250000,      /* The pause before a sentinel that could not be reached is tried again. */
+    /* The pause before a sentinel that could not be reached is tried again. */
+    RETRY_US = 250000,
     SCHEME_SIZE = sizeof "sentinel://" - 1,
     FIELDS_MAX = 400        /* Names and values, of which Redis 7.0 has 40. */
 };
 
-/* SENTINEL_AWAY -> _CONNECTING -> _OPEN. The last two may lead to _CLOSING, which leads back to _AWAY. */
+/* SENTINEL_AWAY -> _CONNECTING -> _OPEN. The last two may lead to _CLOSING, which leads
+ * back to _AWAY. */
 enum sentinel_state { SENTINEL_AWAY, SENTINEL_CONNECTING, SENTINEL_OPEN, SENTINEL_CLOSING };
 
 static unsigned sentinel_number(const struct redlock_client *c, unsigned k)
 {
-    REDLOCK_ASSERT(k >= redlock_sessions(&c->engine) && k - redlock_sessions(&c->engine) < c->sentinels->count);
+    REDLOCK_ASSERT(k >= redlock_sessions(&c->engine) &&
+                   k - redlock_sessions(&c->engine) < c->sentinels->count);
     return k - redlock_sessions(&c->engine);
 }
 
@@ -73,9 +77,10 @@ static bool sentinel_fail(struct net_error *error, size_t at, const char *text)
     return false;
 }
 
-/* One of the sentinels, host[:port], which stands at that place of the address. It is read as a URL, with the login in front. */
-static bool add_sentinel(struct redlock_client *c, unsigned node, const char *address, size_t login_size, size_t host_at,
-                         size_t size, struct net_error *error)
+/* One of the sentinels, host[:port], which stands at that place of the address. It is read as a
+ * URL, with the login in front. */
+static bool add_sentinel(struct redlock_client *c, unsigned node, const char *address,
+                         size_t login_size, size_t host_at, size_t size, struct net_error *error)
 {
     static const char scheme[] = "redis://";
     struct redlock_sentinels *all = c->sentinels;
@@ -85,9 +90,13 @@ static bool add_sentinel(struct redlock_client *c, unsigned node, const char *ad
     struct net_address read;
     bool is_good;
 
-    if (all->count == REDLOCK_SENTINELS_MAX) return sentinel_fail(error, host_at, "too many sentinels: a client has at most 16");
-    if (size == 0) return sentinel_fail(error, host_at, "a comma too many, or no sentinel: sentinel://host,host,host/name");
-    if (head + size > sizeof url) return sentinel_fail(error, host_at, "a sentinel's host or login is too long");
+    if (all->count == REDLOCK_SENTINELS_MAX)
+        return sentinel_fail(error, host_at, "too many sentinels: a client has at most 16");
+    if (size == 0)
+        return sentinel_fail(error, host_at,
+                             "a comma too many, or no sentinel: sentinel://host,host,host/name");
+    if (head + size > sizeof url)
+        return sentinel_fail(error, host_at, "a sentinel's host or login is too long");
     memcpy(url, scheme, login_at);
     memcpy(url + login_at, address + SCHEME_SIZE, login_size);
     memcpy(url + head, address + host_at, size);
@@ -107,7 +116,8 @@ static bool add_sentinel(struct redlock_client *c, unsigned node, const char *ad
 
 static bool is_name_of_master(const char *name, size_t size)
 {
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
 
     for (size_t i = 0; i < size; i++)
         if (!strchr(allowed, name[i])) return false;
@@ -115,8 +125,8 @@ static bool is_name_of_master(const char *name, size_t size)
 }
 
 /* Reads a node's address, sentinel://[login@]host[:port],.../name. */
-static bool sentinel_add(struct redlock_client *c, unsigned node, struct redlock_target *target, const char *text, size_t size,
-                         struct net_error *error)
+static bool sentinel_add(struct redlock_client *c, unsigned node, struct redlock_target *target,
+                         const char *text, size_t size, struct net_error *error)
 {
     struct redlock_watched *watched = &c->sentinels->watched[node];
     const char *begin = text + SCHEME_SIZE, *end = text + size, *slash, *hosts = begin, *comma;
@@ -124,16 +134,18 @@ static bool sentinel_add(struct redlock_client *c, unsigned node, struct redlock
     REDLOCK_ASSERT(begin <= end);
     slash = (const char *)memchr(begin, '/', (size_t)(end - begin));
     if (!slash || !is_name_of_master(slash + 1, (size_t)(end - slash - 1)))
-        return sentinel_fail(error, slash ? (size_t)(slash + 1 - text) : size,
-                             "the master's name is missing, or not 1 to 64 letters, digits, '.', '-' or '_': "
-                             "sentinel://host,host,host/name");
+        return sentinel_fail(
+            error, slash ? (size_t)(slash + 1 - text) : size,
+            "the master's name is missing, or not 1 to 64 letters, digits, '.', '-' or '_': "
+            "sentinel://host,host,host/name");
     for (const char *at = begin; at < slash; at++)
         if (*at == '@') hosts = at + 1;
     *watched = (struct redlock_watched){ .first = (uint8_t)c->sentinels->count };
     for (const char *host = hosts; host <= slash; host = comma + 1) {
         comma = (const char *)memchr(host, ',', (size_t)(slash - host));
         if (!comma) comma = slash;
-        if (!add_sentinel(c, node, text, (size_t)(hosts - begin), (size_t)(host - text), (size_t)(comma - host), error))
+        if (!add_sentinel(c, node, text, (size_t)(hosts - begin), (size_t)(host - text),
+                          (size_t)(comma - host), error))
             return false;
         watched->count++;
     }
@@ -163,7 +175,8 @@ static void put_argument(struct redlock_sentinel *sentinel, const char *text)
 static void put_head(struct redlock_sentinel *sentinel, const char *head)
 {
     REDLOCK_ASSERT(sentinel->send_start == sentinel->send_end || sentinel->send_end > 0);
-    sentinel_copy(sentinel->send + sentinel->send_end, sizeof sentinel->send - sentinel->send_end, head);
+    sentinel_copy(sentinel->send + sentinel->send_end, sizeof sentinel->send - sentinel->send_end,
+                  head);
     sentinel->send_end = (uint16_t)(sentinel->send_end + strlen(head));
 }
 
@@ -186,7 +199,8 @@ static uint64_t sentinel_timeout_us(const struct redlock_client *c)
 }
 
 /* S31: a question counts for all turns that were taken before it was written. */
-static void put_question(const struct redlock_client *c, struct redlock_sentinel *sentinel, uint64_t now_us)
+static void put_question(const struct redlock_client *c, struct redlock_sentinel *sentinel,
+                         uint64_t now_us)
 {
     const struct redlock_watched *watched = &c->sentinels->watched[sentinel->node];
 
@@ -227,7 +241,9 @@ static bool take_master(struct redlock_sentinel *sentinel)
     sentinel_append(text, sizeof text, answer->host);
     sentinel_append(text, sizeof text, is_v6 ? "]:" : ":");
     sentinel_append(text, sizeof text, answer->port);
-    if (!net_parse_address(text, strlen(text), REDLOCK_PORT, &address, &error) || address.kind != NET_TCP) return false;
+    if (!net_parse_address(text, strlen(text), REDLOCK_PORT, &address, &error) ||
+        address.kind != NET_TCP)
+        return false;
     net_format_address(&address, sentinel->master, sizeof sentinel->master);
     return true;
 }
@@ -267,8 +283,10 @@ static void begin_answer(struct redlock_sentinel *sentinel, const char *line)
     } else if (line[0] != '*') {
         give_up(sentinel, line[0] != '\0' ? line + 1 : "an empty answer");
     } else {
-        while (*++line >= '0' && *line <= '9' && count < FIELDS_MAX) count = count * 10 + (unsigned)(*line - '0');
-        if (count == 0 || count >= FIELDS_MAX) give_up(sentinel, "its answer has no fields, or too many");
+        while (*++line >= '0' && *line <= '9' && count < FIELDS_MAX)
+            count = count * 10 + (unsigned)(*line - '0');
+        if (count == 0 || count >= FIELDS_MAX)
+            give_up(sentinel, "its answer has no fields, or too many");
         sentinel->answer.lines_left = (uint16_t)(2 * count);
     }
 }
@@ -279,12 +297,14 @@ static void read_field(struct redlock_sentinel *sentinel, const char *line)
     static const char *const names[] = { "ip", "port", "config-epoch" };
     struct redlock_sentinel_answer *answer = &sentinel->answer;
     const struct { char *text; size_t room; } places[] = {
-        { answer->host, sizeof answer->host }, { answer->port, sizeof answer->port }, { answer->epoch, sizeof answer->epoch }
+        { answer->host, sizeof answer->host }, { answer->port, sizeof answer->port },
+        { answer->epoch, sizeof answer->epoch }
     };
 
     answer->lines_left--;
     if (answer->lines_left % 4 == 2) {
-        for (answer->field = 0; answer->field < 3 && strcmp(names[answer->field], line) != 0;) answer->field++;
+        for (answer->field = 0; answer->field < 3 && strcmp(names[answer->field], line) != 0;)
+            answer->field++;
     } else if (answer->lines_left % 4 == 0 && answer->field < 3) {
         sentinel_copy(places[answer->field].text, places[answer->field].room, line);
     }
@@ -314,7 +334,8 @@ static void sentinel_received(struct redlock_client *c, unsigned k, size_t size)
     sentinel->receive_end = (uint16_t)(sentinel->receive_end + size);
     REDLOCK_ASSERT(sentinel->receive_end <= room);
     while (sentinel->state == SENTINEL_OPEN) {
-        char *line = sentinel->receive + used, *end = (char *)memchr(line, '\n', sentinel->receive_end - used);
+        char *line = sentinel->receive + used,
+             *end = (char *)memchr(line, '\n', sentinel->receive_end - used);
         if (!end) break;
         used += (size_t)(end - line) + 1;
         if (end > line && end[-1] == '\r') end--;
@@ -345,7 +366,9 @@ static unsigned sentinel_wants(const struct redlock_client *c, unsigned k)
 
     switch (sentinel->state) {
     case SENTINEL_CONNECTING: return REDLOCK_WANT_CONNECT;
-    case SENTINEL_OPEN:       return REDLOCK_WANT_RECEIVE | (sentinel->send_start < sentinel->send_end ? REDLOCK_WANT_SEND : 0u);
+    case SENTINEL_OPEN:
+        return REDLOCK_WANT_RECEIVE |
+               (sentinel->send_start < sentinel->send_end ? REDLOCK_WANT_SEND : 0u);
     case SENTINEL_CLOSING:    return REDLOCK_WANT_CLOSE;
     default:                  return 0;
     }
@@ -364,13 +387,16 @@ static void sentinel_connected(struct redlock_client *c, unsigned k, uint64_t no
     if (is_wanted(c, sentinel)) put_question(c, sentinel, now_us);
 }
 
-static void sentinel_disconnected(struct redlock_client *c, unsigned k, const char *why, uint64_t now_us)
+static void sentinel_disconnected(struct redlock_client *c, unsigned k, const char *why,
+                                  uint64_t now_us)
 {
     struct redlock_sentinel *sentinel = sentinel_of(c, k);
 
     if (sentinel->state != SENTINEL_CLOSING)
-        sentinel_copy(sentinel->error, sizeof sentinel->error, why ? why : "it closed the connection");
-    sentinel->alarm_at = sentinel->has_answered ? now_us : now_us + RETRY_US;   /* A good one may be back at once. */
+        sentinel_copy(sentinel->error, sizeof sentinel->error,
+                      why ? why : "it closed the connection");
+    /* A good one may be back at once. */
+    sentinel->alarm_at = sentinel->has_answered ? now_us : now_us + RETRY_US;
     sentinel->state = SENTINEL_AWAY;
     sentinel->has_asked = sentinel->has_answered = false;
 }
@@ -403,7 +429,8 @@ static void sentinel_sent(struct redlock_client *c, unsigned k, size_t size)
 
 static bool has_alarm(const struct redlock_client *c, const struct redlock_sentinel *sentinel)
 {
-    return sentinel->state == SENTINEL_CONNECTING || (sentinel->state == SENTINEL_OPEN && is_asked(sentinel)) ||
+    return sentinel->state == SENTINEL_CONNECTING ||
+           (sentinel->state == SENTINEL_OPEN && is_asked(sentinel)) ||
            (sentinel->state == SENTINEL_AWAY && is_wanted(c, sentinel));
 }
 
@@ -417,7 +444,9 @@ static void sentinel_tick(struct redlock_client *c, uint64_t now_us)
             sentinel->state = SENTINEL_CONNECTING;
             sentinel->alarm_at = now_us + sentinel_timeout_us(c);
         } else if (is_due) {
-            give_up(sentinel, sentinel->state == SENTINEL_OPEN ? "it does not answer" : "no connection within the node timeout");
+            give_up(sentinel, sentinel->state == SENTINEL_OPEN
+                                  ? "it does not answer"
+                                  : "no connection within the node timeout");
         } else if (sentinel->state == SENTINEL_OPEN && is_wanted(c, sentinel)) {
             put_question(c, sentinel, now_us);
         }
@@ -437,9 +466,10 @@ static uint64_t sentinel_wake_at(const struct redlock_client *c)
 
 /* ---- Gates ---- */
 
-/* S31: one of the majority that has named the same master, by the same failover, in answers to questions of this turn or later.
- * NULL: there is none so far. */
-static const struct redlock_sentinel *named_by_majority(const struct redlock_client *c, const struct redlock_watched *watched,
+/* S31: one of the majority that has named the same master, by the same failover, in answers to
+ * questions of this turn or later. NULL: there is none so far. */
+static const struct redlock_sentinel *named_by_majority(const struct redlock_client *c,
+                                                        const struct redlock_watched *watched,
                                                         uint64_t turn)
 {
     const struct redlock_sentinel *list = &c->sentinels->list[watched->first];
@@ -448,14 +478,16 @@ static const struct redlock_sentinel *named_by_majority(const struct redlock_cli
     for (unsigned i = 0; i < watched->count; i++) {
         unsigned votes = 0;
         for (unsigned j = 0; j < watched->count; j++)
-            votes += list[j].answered_turn >= turn && list[j].epoch == list[i].epoch && strcmp(list[j].master, list[i].master) == 0;
+            votes += list[j].answered_turn >= turn && list[j].epoch == list[i].epoch &&
+                     strcmp(list[j].master, list[i].master) == 0;
         if (list[i].master[0] != '\0' && votes >= redlock_quorum(watched->count)) return &list[i];
     }
     return NULL;
 }
 
 /* Why there is no majority, with the trouble of the first sentinel that has one. */
-static void explain_no_majority(const struct redlock_client *c, const struct redlock_watched *watched, uint64_t turn, char *text,
+static void explain_no_majority(const struct redlock_client *c,
+                                const struct redlock_watched *watched, uint64_t turn, char *text,
                                 size_t room)
 {
     const struct redlock_sentinel *trouble = NULL;
@@ -471,7 +503,9 @@ static void explain_no_majority(const struct redlock_client *c, const struct red
     sentinel_append_number(text, room, naming);
     sentinel_append(text, room, " of ");
     sentinel_append_number(text, room, watched->count);
-    sentinel_append(text, room, trouble ? " sentinels name a master; " : " sentinels name masters, but no quorum the same");
+    sentinel_append(text, room,
+                    trouble ? " sentinels name a master; "
+                            : " sentinels name masters, but no quorum the same");
     if (!trouble) return;
     sentinel_append(text, room, trouble->target.address);
     sentinel_append(text, room, ": ");
@@ -481,7 +515,9 @@ static void explain_no_majority(const struct redlock_client *c, const struct red
 static void note_master(struct redlock_client *c, unsigned node, struct redlock_watched *watched,
                         const struct redlock_sentinel *named)
 {
-    if (watched->number > 0 && watched->epoch == named->epoch && strcmp(watched->master, named->master) == 0) return;
+    if (watched->number > 0 && watched->epoch == named->epoch &&
+        strcmp(watched->master, named->master) == 0)
+        return;
     sentinel_copy(watched->master, sizeof watched->master, named->master);
     watched->epoch = named->epoch;
     watched->number++;
@@ -517,15 +553,17 @@ static enum sentinel_verdict end_because(char *why, size_t room, const char *tex
     return SENTINELS_END;
 }
 
-static enum sentinel_verdict judge_gate(struct redlock_client *c, unsigned k, bool is_connected, uint64_t now_us, char *why,
-                                        size_t room)
+static enum sentinel_verdict judge_gate(struct redlock_client *c, unsigned k, bool is_connected,
+                                        uint64_t now_us, char *why, size_t room)
 {
     struct redlock_watched *watched = watched_of(c, k);
     struct redlock_gate *gate = &c->sentinels->gates[k];
-    const struct redlock_sentinel *named = gate->turn > 0 ? named_by_majority(c, watched, gate->turn) : NULL;
+    const struct redlock_sentinel *named =
+        gate->turn > 0 ? named_by_majority(c, watched, gate->turn) : NULL;
 
     if (named) note_master(c, k % redlock_nodes(&c->engine), watched, named);
-    if (is_connected && gate->number != watched->number) return end_because(why, room, "the sentinels name another master");
+    if (is_connected && gate->number != watched->number)
+        return end_because(why, room, "the sentinels name another master");
     if (named) {
         gate->turn = 0;
         gate->number = watched->number;
@@ -536,8 +574,8 @@ static enum sentinel_verdict judge_gate(struct redlock_client *c, unsigned k, bo
     return SENTINELS_END;
 }
 
-static enum sentinel_verdict sentinel_judge(struct redlock_client *c, unsigned k, bool is_connected, bool asks, uint64_t now_us,
-                                            char *why, size_t room)
+static enum sentinel_verdict sentinel_judge(struct redlock_client *c, unsigned k, bool is_connected,
+                                            bool asks, uint64_t now_us, char *why, size_t room)
 {
     REDLOCK_ASSERT(!(is_connected && asks));
     if (!watched_of(c, k)) return SENTINELS_NOTHING;
@@ -555,9 +593,10 @@ static void sentinel_begin(struct redlock_client *c)
 }
 
 static const struct redlock_sentinel_calls sentinel_calls = {
-    .begin = sentinel_begin, .add = sentinel_add, .wants = sentinel_wants, .connected = sentinel_connected,
-    .disconnected = sentinel_disconnected, .input = sentinel_input, .received = sentinel_received, .output = sentinel_output,
-    .sent = sentinel_sent, .tick = sentinel_tick, .wake_at = sentinel_wake_at, .asks_first = sentinel_asks_first,
+    .begin = sentinel_begin, .add = sentinel_add, .wants = sentinel_wants,
+    .connected = sentinel_connected, .disconnected = sentinel_disconnected, .input = sentinel_input,
+    .received = sentinel_received, .output = sentinel_output, .sent = sentinel_sent,
+    .tick = sentinel_tick, .wake_at = sentinel_wake_at, .asks_first = sentinel_asks_first,
     .wrote = sentinel_wrote, .judge = sentinel_judge
 };
 

@@ -1,12 +1,15 @@
-/* The clocks, and sockets as a transport for a client that is given no other one. This file knows the
- * descriptor of a session, and must know nothing else of the client. */
+/* The clocks, and sockets as a transport for a client that is given no other one. This file knows
+ * the descriptor of a session, and must know nothing else of the client. */
 #include "client.h"
 
 #include <string.h>
 
-NET_STATIC_ASSERT((int)REDLOCK_READ == (int)REDLOCK_TRANSPORT_READ && (int)REDLOCK_WRITE == (int)REDLOCK_TRANSPORT_WRITE &&
-                  (int)NET_READ == (int)REDLOCK_READ && (int)NET_WRITE == (int)REDLOCK_WRITE, "one set of bits for all floors");
-NET_STATIC_ASSERT((int)NET_END == (int)REDLOCK_TRANSPORT_END && (int)NET_PENDING == (int)REDLOCK_TRANSPORT_PENDING,
+NET_STATIC_ASSERT((int)REDLOCK_READ == (int)REDLOCK_TRANSPORT_READ &&
+                      (int)REDLOCK_WRITE == (int)REDLOCK_TRANSPORT_WRITE &&
+                      (int)NET_READ == (int)REDLOCK_READ && (int)NET_WRITE == (int)REDLOCK_WRITE,
+                  "one set of bits for all floors");
+NET_STATIC_ASSERT((int)NET_END == (int)REDLOCK_TRANSPORT_END &&
+                      (int)NET_PENDING == (int)REDLOCK_TRANSPORT_PENDING,
                   "sockets answer as any transport does");
 
 uint64_t redlock_now_us(void)
@@ -60,8 +63,8 @@ static void close_socket(void *context, unsigned k, int fd)
 }
 
 static const struct redlock_transport SOCKETS = {
-    .has_addresses = true, .connect = begin_socket, .finish = finish_socket, .send = send_to_socket, .receive = receive_from_socket,
-    .hang_up = hang_up_socket, .discard = close_socket
+    .has_addresses = true, .connect = begin_socket, .finish = finish_socket, .send = send_to_socket,
+    .receive = receive_from_socket, .hang_up = hang_up_socket, .discard = close_socket
 };
 
 const struct redlock_transport *client_sockets(void)

@@ -1,4 +1,5 @@
-/* The calls of redlock.h about durable nodes (S23): a canary is set where there is none. canary.c says what it is for. */
+/* The calls of redlock.h about durable nodes (S23): a canary is set where there is none. canary.c
+ * says what it is for. */
 #include "canary.h"
 #include "node.h"
 #include "random.h"
@@ -7,7 +8,8 @@
 
 static bool canary_is_asked(const struct redlock_canary *canary)
 {
-    return canary->step != CANARY_NOT_ASKED && redlock_question_status(&canary->question) == REDLOCK_PENDING;
+    return canary->step != CANARY_NOT_ASKED &&
+           redlock_question_status(&canary->question) == REDLOCK_PENDING;
 }
 
 /* A question that cannot be asked now has no answer either. */
@@ -27,8 +29,8 @@ static void canary_ask(struct redlock_durable *d, unsigned k, enum canary_step s
     words[3].bytes = nx;
     words[3].size = sizeof nx - 1;
     canary->step = (uint8_t)step;
-    status = redlock_ask(d->r, &canary->question, k, words, step == CANARY_IS_SET ? 4 : 2, canary->reply, sizeof canary->reply,
-                         d->r->now_us);
+    status = redlock_ask(d->r, &canary->question, k, words, step == CANARY_IS_SET ? 4 : 2,
+                         canary->reply, sizeof canary->reply, d->r->now_us);
     (void)status;
 }
 
@@ -43,7 +45,8 @@ static void canary_read_answer(struct redlock_durable *d, unsigned k, enum canar
     is_set = step == CANARY_IS_SET && item.type == REDLOCK_ITEM_SIMPLE;
     if (item.type == REDLOCK_ITEM_ERROR) {
         canary_hide(d, k);
-    } else if (is_set || (step == CANARY_IS_READ && wire_token_read((const char *)item.bytes, item.size, canary->token))) {
+    } else if (is_set || (step == CANARY_IS_READ &&
+                          wire_token_read((const char *)item.bytes, item.size, canary->token))) {
         canary->is_known = true;
         canary->memory = REDLOCK_MEMORY_KEPT;
     } else if (step == CANARY_IS_SET) {
@@ -59,14 +62,16 @@ static void canary_end_question(struct redlock_durable *d, unsigned k)
     if (step != CANARY_NOT_ASKED) canary_read_answer(d, k, step);
 }
 
-/* S23: only a client for which the node has a full vote, also on tickets, and not because there is no guard. */
+/* S23: only a client for which the node has a full vote, also on tickets, and not because there is
+ * no guard. */
 static bool canary_may_be_set(const struct redlock_durable *d, unsigned k)
 {
     const struct redlock_node *node = &d->r->nodes[k];
     const struct redlock_canary *canary = &d->canaries[k];
 
-    return node->login.durable && !canary->is_known && !canary->is_tried && canary->memory != REDLOCK_MEMORY_HIDDEN &&
-           d->r->config.guard_ms > 0 && node->has_run_id && node_votes(node, &d->r->config, true, d->r->now_us);
+    return node->login.durable && !canary->is_known && !canary->is_tried &&
+           canary->memory != REDLOCK_MEMORY_HIDDEN && d->r->config.guard_ms > 0 &&
+           node->has_run_id && node_votes(node, &d->r->config, true, d->r->now_us);
 }
 
 static void canary_set(struct redlock_durable *d, unsigned k)

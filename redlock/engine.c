@@ -1,5 +1,6 @@
-/* The calls of redlock.h that are about nodes and time. They hand answers to the locks that asked, report lost connections to
- * them, and wake them when their time has come. There is no I/O, no clock and no dice, since all of these are arguments. */
+/* The calls of redlock.h that are about nodes and time. They hand answers to the locks that asked,
+ * report lost connections to them, and wake them when their time has come. There is no I/O, no
+ * clock and no dice, since all of these are arguments. */
 #include "events.h"
 #include "holder.h"
 #include "kinds/plain.h"
@@ -13,11 +14,15 @@
 #include "ticket.h"
 #include "waiter.h"
 
-REDLOCK_STATIC_ASSERT(WIRE_LONGEST_MAX <= REDLOCK_SEND_MIN(0), "REDLOCK_SEND_MIN must hold the longest command");
+REDLOCK_STATIC_ASSERT(WIRE_LONGEST_MAX <= REDLOCK_SEND_MIN(0),
+                      "REDLOCK_SEND_MIN must hold the longest command");
 REDLOCK_STATIC_ASSERT((uint64_t)REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) *
-                      (UINT16_MAX * (uint64_t)sizeof(struct redlock_asked) + 8 + 2 * (uint64_t)REDLOCK_BUFFER_MAX) <= UINT32_MAX,
+                              (UINT16_MAX * (uint64_t)sizeof(struct redlock_asked) + 8 +
+                               2 * (uint64_t)REDLOCK_BUFFER_MAX) <=
+                          UINT32_MAX,
                       "REDLOCK_MEMORY must not overflow on 32 bits");
-REDLOCK_STATIC_ASSERT(REDLOCK_TOKEN_TEXT == 2 * REDLOCK_TOKEN_SIZE && REDLOCK_RUN_ID_SIZE == REDLOCK_TOKEN_SIZE,
+REDLOCK_STATIC_ASSERT(REDLOCK_TOKEN_TEXT == 2 * REDLOCK_TOKEN_SIZE &&
+                          REDLOCK_RUN_ID_SIZE == REDLOCK_TOKEN_SIZE,
                       "a run_id is read like a token");
 
 /* ---- The session of one node ---- */
@@ -54,7 +59,8 @@ static void abandon_session(struct redlock *r, unsigned k)
 /* True if it is the last server that the node led to. */
 static bool is_known(const struct redlock_node *node, const struct redlock_identity *identity)
 {
-    return node->has_run_id && identity->has_run_id && are_same_bytes(node->run_id, identity->run_id, sizeof node->run_id);
+    return node->has_run_id && identity->has_run_id &&
+           are_same_bytes(node->run_id, identity->run_id, sizeof node->run_id);
 }
 
 /* S12: the same server twice would have two votes. */
@@ -72,8 +78,9 @@ static bool is_twin(struct redlock *r, unsigned k)
     return false;
 }
 
-/* S12: true if the server that node k leads to now may have voted in this round already, by another node. It may be a new one
- * here, or one that another node has led to since it was seen here. A node that has led to it before learns that it does now. */
+/* S12: true if the server that node k leads to now may have voted in this round already, by another
+ * node. It may be a new one here, or one that another node has led to since it was seen here. A
+ * node that has led to it before learns that it does now. */
 static bool has_moved(struct redlock *r, unsigned k)
 {
     struct redlock_node *node = &r->nodes[k];
@@ -97,16 +104,19 @@ static void turn_voteless_away(struct redlock *r, unsigned k, bool moved)
         uint8_t want = lock->stakes[k].want;
         bool for_ticket = want != REDLOCK_COMMAND_EXTEND && has_ticket(lock);
         next = lock->links[k].next;
-        if (want != REDLOCK_COMMAND_ACQUIRE && want != REDLOCK_COMMAND_EXTEND && want != REDLOCK_COMMAND_RESTORE) continue;
-        if (!node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || moved) lock_turn_away(r, k, lock);
+        if (want != REDLOCK_COMMAND_ACQUIRE && want != REDLOCK_COMMAND_EXTEND &&
+            want != REDLOCK_COMMAND_RESTORE)
+            continue;
+        if (!node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || moved)
+            lock_turn_away(r, k, lock);
     }
 }
 
 /* The handshake is over.
  *
- * S12: a server that has moved counts from the next round on. (At the very first contact nobody can tell where it was. A server
- * that has executed a SET refuses it. But one server could confirm an adopted lock twice if it is extended before the first
- * contact, and no guard prevents that.) */
+ * S12: a server that has moved counts from the next round on. (At the very first contact nobody can
+ * tell where it was. A server that has executed a SET refuses it. But one server could confirm an
+ * adopted lock twice if it is extended before the first contact, and no guard prevents that.) */
 static void end_handshake(struct redlock *r, unsigned k)
 {
     bool moved;
@@ -120,7 +130,8 @@ static void end_handshake(struct redlock *r, unsigned k)
     if (r->waking) r->waking->stands(r, k);
 }
 
-static void answer_handshake(struct redlock *r, unsigned k, enum redlock_command command, const struct wire_reply *reply)
+static void answer_handshake(struct redlock *r, unsigned k, enum redlock_command command,
+                             const struct wire_reply *reply)
 {
     struct redlock_node *node = &r->nodes[k];
 
@@ -128,17 +139,21 @@ static void answer_handshake(struct redlock *r, unsigned k, enum redlock_command
     if (node_handshake_is_over(node)) end_handshake(r, k);
 }
 
-/* The text of the script answers NOSCRIPT. It must not hide a trouble that only a person can end. */
+/* The text of the script answers NOSCRIPT. It must not hide a trouble that only a
+ * person can end. */
 static void note_answer(struct redlock_node *node, const struct answer *a)
 {
     bool is_news = a->trouble != REDLOCK_TROUBLE_NOSCRIPT || node->trouble == REDLOCK_TROUBLE_NONE;
 
-    if (a->meaning != REDLOCK_ANSWER_ERROR && node->noted == a->command) node->trouble = REDLOCK_TROUBLE_NONE;
-    if (a->meaning == REDLOCK_ANSWER_ERROR && is_news)                   node_note(node, a->command, a->trouble, a->reply->text);
+    if (a->meaning != REDLOCK_ANSWER_ERROR && node->noted == a->command)
+        node->trouble = REDLOCK_TROUBLE_NONE;
+    if (a->meaning == REDLOCK_ANSWER_ERROR && is_news)
+        node_note(node, a->command, a->trouble, a->reply->text);
 }
 
 /* An answer to a command of a lock, which may be forgotten. */
-static void answer_command(struct redlock *r, unsigned k, const struct redlock_asked *asked, const struct wire_reply *reply)
+static void answer_command(struct redlock *r, unsigned k, const struct redlock_asked *asked,
+                           const struct wire_reply *reply)
 {
     struct redlock_node *node = &r->nodes[k];
     struct answer a = {
@@ -158,7 +173,8 @@ static void answer_command(struct redlock *r, unsigned k, const struct redlock_a
         return;
     }
     if (a.meaning == REDLOCK_ANSWER_ERROR)
-        a.trouble = r->hashing ? r->hashing->class_of(reply) : wire_class(reply->text, reply->text_size);
+        a.trouble =
+            r->hashing ? r->hashing->class_of(reply) : wire_class(reply->text, reply->text_size);
     note_answer(node, &a);
     if (a.lock) lock_answer(r, &a);
     if (wire_ends_session(a.trouble)) node_give_up(node, a.trouble, reply->text);
@@ -191,10 +207,11 @@ void redlock_config_init(struct redlock_config *config)
 
 static bool is_in_range(const struct redlock_config *config)
 {
-    return config->drift_ppm <= REDLOCK_DRIFT_PPM_MAX && config->node_timeout_ms > 0 && config->retry_ms > 0 &&
-           config->retry_ms <= REDLOCK_RETRY_MS_MAX &&
+    return config->drift_ppm <= REDLOCK_DRIFT_PPM_MAX && config->node_timeout_ms > 0 &&
+           config->retry_ms > 0 && config->retry_ms <= REDLOCK_RETRY_MS_MAX &&
            config->resource_max > 0 && config->resource_max <= REDLOCK_RESOURCE_MAX &&
-           config->pipeline >= REDLOCK_PIPELINE_MIN && config->send_size >= REDLOCK_SEND_MIN(config->resource_max) &&
+           config->pipeline >= REDLOCK_PIPELINE_MIN &&
+           config->send_size >= REDLOCK_SEND_MIN(config->resource_max) &&
            config->send_size <= REDLOCK_BUFFER_MAX && config->receive_size >= REDLOCK_RECEIVE_MIN &&
            config->receive_size <= REDLOCK_BUFFER_MAX && config->keep_percent > 0 &&
            config->keep_percent <= REDLOCK_KEEP_PERCENT_MAX && config->ticket_skew_ms > 0 &&
@@ -207,7 +224,8 @@ struct alignment {
     uint64_t member;
 };
 
-/* Cuts a piece off the caller's memory. Sizes are rounded up, so that the next piece is aligned as well. */
+/* Cuts a piece off the caller's memory. Sizes are rounded up, so that the next piece is
+ * aligned as well. */
 static void *cut_piece(uint8_t **memory, size_t size)
 {
     void *piece = *memory;
@@ -216,8 +234,9 @@ static void *cut_piece(uint8_t **memory, size_t size)
     return piece;
 }
 
-enum redlock_status redlock_init(struct redlock *r, const struct redlock_config *config, struct redlock_node *nodes,
-                                 unsigned node_count, void *memory, size_t memory_size, uint64_t now_us)
+enum redlock_status redlock_init(struct redlock *r, const struct redlock_config *config,
+                                 struct redlock_node *nodes, unsigned node_count, void *memory,
+                                 size_t memory_size, uint64_t now_us)
 {
     struct redlock_config defaults;
     uint8_t *rest = (uint8_t *)memory;
@@ -229,7 +248,8 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
     if (node_count < 1 || node_count > REDLOCK_NODES_MAX) return REDLOCK_BAD_NODE_COUNT;
     if (!is_in_range(config)) return REDLOCK_BAD_CONFIG;
     if (!memory || (uintptr_t)memory % offsetof(struct alignment, member) != 0 ||
-        memory_size < REDLOCK_MEMORY(sessions, config->pipeline, config->send_size, config->receive_size))
+        memory_size <
+            REDLOCK_MEMORY(sessions, config->pipeline, config->send_size, config->receive_size))
         return REDLOCK_BAD_MEMORY;
     clear_bytes(r, sizeof *r);
     r->config = *config;
@@ -241,7 +261,8 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
     r->now_us = now_us;
     for (unsigned k = 0; k < sessions; k++) {
         clear_bytes(&nodes[k], sizeof nodes[k]);
-        nodes[k].asked = (struct redlock_asked *)cut_piece(&rest, config->pipeline * sizeof *nodes[k].asked);
+        nodes[k].asked =
+            (struct redlock_asked *)cut_piece(&rest, config->pipeline * sizeof *nodes[k].asked);
         nodes[k].send = (uint8_t *)cut_piece(&rest, config->send_size);
         nodes[k].receive = (uint8_t *)cut_piece(&rest, config->receive_size);
         node_init(&nodes[k], is_subscription(r, k));
@@ -298,7 +319,8 @@ enum redlock_status redlock_use_holder(struct redlock *r, const char *holder)
     size_t size = length_of(holder, REDLOCK_HOLDER_MAX + 1);
 
     if (size == 0 || size > REDLOCK_HOLDER_MAX) return REDLOCK_BAD_CONFIG;
-    if (r->config.send_size < REDLOCK_SEND_MIN(r->config.resource_max) + WIRE_HOLDER_ROOM) return REDLOCK_BAD_CONFIG;
+    if (r->config.send_size < REDLOCK_SEND_MIN(r->config.resource_max) + WIRE_HOLDER_ROOM)
+        return REDLOCK_BAD_CONFIG;
     for (size_t i = 0; i < size; i++)
         if ((uint8_t)holder[i] < ' ' || holder[i] == 127) return REDLOCK_BAD_CONFIG;
     r->holder = holder;
@@ -328,15 +350,18 @@ void redlock_use_copies(struct redlock *r)
     send_use_copies(r);
 }
 
-enum redlock_status redlock_set_login(struct redlock *r, unsigned k, const struct redlock_login *login)
+enum redlock_status redlock_set_login(struct redlock *r, unsigned k,
+                                      const struct redlock_login *login)
 {
     enum {
         TEXT_MAX = REDLOCK_LOGIN_MAX + 1,
-        AUTH_SIZE = sizeof "*3 $4 AUTH $512 $512" + 12      /* Without user and password. Each blank is CR LF. */
+        /* Without user and password. Each blank is CR LF. */
+        AUTH_SIZE = sizeof "*3 $4 AUTH $512 $512" + 12
     };
     size_t size = length_of(login->user, TEXT_MAX) + length_of(login->password, TEXT_MAX);
 
-    if (k >= r->node_count || size > REDLOCK_LOGIN_MAX || size + AUTH_SIZE > r->config.send_size) return REDLOCK_BAD_CONFIG;
+    if (k >= r->node_count || size > REDLOCK_LOGIN_MAX || size + AUTH_SIZE > r->config.send_size)
+        return REDLOCK_BAD_CONFIG;
     if (login->user && !login->password) return REDLOCK_BAD_CONFIG;
     r->nodes[k].login = *login;
     r->config.managed |= login->managed;
@@ -364,9 +389,11 @@ uint64_t redlock_wake_at(const struct redlock *r)
     uint64_t at = r->heap ? r->heap->wake_at : REDLOCK_NEVER;
 
     if (r->needs_entropy.first && r->entropy_size >= REDLOCK_TOKEN_SIZE) return r->now_us;
-    for (unsigned k = 0; k < r->session_count; k++) at = sooner(at, node_wake_at(&r->nodes[k], is_needed(r, k)));
+    for (unsigned k = 0; k < r->session_count; k++)
+        at = sooner(at, node_wake_at(&r->nodes[k], is_needed(r, k)));
     for (unsigned k = r->node_count; k < r->session_count; k++)
-        if (r->nodes[k].state != NODE_DISCONNECTED && r->nodes[k].state != NODE_CLOSING) at = sooner(at, r->listen_until);
+        if (r->nodes[k].state != NODE_DISCONNECTED && r->nodes[k].state != NODE_CLOSING)
+            at = sooner(at, r->listen_until);
     return at;
 }
 
@@ -381,10 +408,12 @@ void redlock_tick(struct redlock *r, uint64_t now_us)
     r->now_us = now_us;
     tick_sessions(r, 0);
     while (r->heap && r->heap->wake_at <= now_us) {
-        REDLOCK_CHECK(r->heap->in_heap);    /* Or it was made ready anew, or overwritten, while it was in use. */
+        /* Or it was made ready anew, or overwritten, while it was in use. */
+        REDLOCK_CHECK(r->heap->in_heap);
         lock_tick(r, r->heap);
     }
-    while (r->needs_entropy.first && r->entropy_size >= REDLOCK_TOKEN_SIZE) lock_begin_with_entropy(r, r->needs_entropy.first);
+    while (r->needs_entropy.first && r->entropy_size >= REDLOCK_TOKEN_SIZE)
+        lock_begin_with_entropy(r, r->needs_entropy.first);
     tick_sessions(r, r->node_count);    /* Subscriptions that a lock has just begun to need. */
     REDLOCK_LOOK_AT_ENGINE(r);
 }
@@ -409,7 +438,8 @@ unsigned redlock_nodes(const struct redlock *r)
 /* True if there is a command for the node. */
 static bool has_to_ask(const struct redlock *r, unsigned k)
 {
-    return r->nodes[k].queue.first || (r->questions && r->questions->feature->waits(r->questions, k));
+    return r->nodes[k].queue.first ||
+           (r->questions && r->questions->feature->waits(r->questions, k));
 }
 
 unsigned redlock_wants(const struct redlock *r, unsigned k)
@@ -422,9 +452,12 @@ unsigned redlock_wants(const struct redlock *r, unsigned k)
     case NODE_CONNECTING: return REDLOCK_WANT_CONNECT;
     case NODE_CLOSING:    return REDLOCK_WANT_CLOSE;
     case NODE_HANDSHAKE:
-        return REDLOCK_WANT_RECEIVE | (has_bytes || (can_ask && node->step != REDLOCK_COMMAND_READY) ? REDLOCK_WANT_SEND : 0u);
+        return REDLOCK_WANT_RECEIVE |
+               (has_bytes || (can_ask && node->step != REDLOCK_COMMAND_READY) ? REDLOCK_WANT_SEND
+                                                                              : 0u);
     case NODE_READY:
-        return REDLOCK_WANT_RECEIVE | (has_bytes || (can_ask && has_to_ask(r, k)) ? REDLOCK_WANT_SEND : 0u);
+        return REDLOCK_WANT_RECEIVE |
+               (has_bytes || (can_ask && has_to_ask(r, k)) ? REDLOCK_WANT_SEND : 0u);
     case NODE_DISCONNECTED:    break;
     }
     return 0;
@@ -464,7 +497,8 @@ void redlock_disconnected(struct redlock *r, unsigned k, const char *why, uint64
     REDLOCK_LOOK_AT_SESSION(r, k);
 }
 
-/* Mostly nothing is left. A loop, since memmove would be one more function that firmware has to link. */
+/* Mostly nothing is left. A loop, since memmove would be one more function that firmware
+ * has to link. */
 static void move_to_front(uint8_t *buffer, uint32_t *start, uint32_t *end)
 {
     uint32_t size = *end - *start;
@@ -492,7 +526,8 @@ const uint8_t *redlock_output(struct redlock *r, unsigned k, size_t *size)
     if (!is_open) return node->send;
     if (!node->apart) {
         move_to_front(node->send, &node->send_start, &node->send_end);
-        if (node->state == NODE_HANDSHAKE) node_put_handshake(node, &r->config, r->scripts, r->name, r->now_us);
+        if (node->state == NODE_HANDSHAKE)
+            node_put_handshake(node, &r->config, r->scripts, r->name, r->now_us);
         else if (!is_subscription(r, k))           fill_send_buffer(r, k);
     }
     if (r->events) r->events->feature->sent(r, k, before);
@@ -526,8 +561,9 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
     node->receive_end += (uint32_t)size;
     while (node_next_reply(node, &r->config, r->scripts, now_us, &r->questions, &asked, &reply)) {
         if (r->events) r->events->feature->heard(r, k, &asked, &reply);
-        if (asked.command == REDLOCK_COMMAND_NONE)      r->waking->hear(r, k - r->node_count, &reply);
-        else if (asked.command < REDLOCK_COMMAND_READY) answer_handshake(r, k, (enum redlock_command)asked.command, &reply);
+        if (asked.command == REDLOCK_COMMAND_NONE) r->waking->hear(r, k - r->node_count, &reply);
+        else if (asked.command < REDLOCK_COMMAND_READY)
+            answer_handshake(r, k, (enum redlock_command)asked.command, &reply);
         else if (asked.command != REDLOCK_COMMAND_QUESTION) answer_command(r, k, &asked, &reply);
     }
     if (node->state == NODE_CLOSING) abandon_session(r, k);
@@ -568,7 +604,8 @@ enum redlock_trouble redlock_node_trouble(const struct redlock *r, unsigned k, u
     return node_trouble(&r->nodes[k], &r->config, now_us);
 }
 
-void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us, char *text, size_t size)
+void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us, char *text,
+                           size_t size)
 {
     node_describe(&r->nodes[k], &r->config, now_us, text, size);
 }
@@ -594,7 +631,8 @@ const char *redlock_status_text(enum redlock_status status)
 const char *redlock_vote_text(enum redlock_vote vote)
 {
     /* The order is that of enum redlock_vote. */
-    static const char texts[][sizeof "not asked"] = { "pending", "granted", "refused", "unknown", "not asked" };
+    static const char texts[][sizeof "not asked"] = { "pending", "granted", "refused", "unknown",
+                                                      "not asked" };
 
     return (unsigned)vote < sizeof texts / sizeof texts[0] ? texts[vote] : "unknown vote";
 }

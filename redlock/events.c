@@ -2,12 +2,14 @@
 
 #include "round.h"
 
-void event_note(const struct redlock *r, const struct redlock_lock *lock, enum redlock_event_kind kind, unsigned detail)
+void event_note(const struct redlock *r, const struct redlock_lock *lock,
+                enum redlock_event_kind kind, unsigned detail)
 {
     if (r->events) r->events->feature->note(r, lock, kind, detail);
 }
 
-/* The next place of the ring. NULL: it is full. The oldest events stay, so that a reader finds holes only at the end. */
+/* The next place of the ring. NULL: it is full. The oldest events stay, so that a reader finds
+ * holes only at the end. */
 static struct redlock_event *take_place(struct redlock_event_ring *events)
 {
     size_t at = events->first + events->count;
@@ -25,14 +27,16 @@ bool event_is_wanted(const struct redlock *r, enum redlock_event_kind kind)
     return r->events->kinds & REDLOCK_EVENT_BIT(kind);
 }
 
-struct redlock_event *event_begin(const struct redlock *r, const struct redlock_lock *lock, enum redlock_event_kind kind,
-                                  unsigned session)
+struct redlock_event *event_begin(const struct redlock *r, const struct redlock_lock *lock,
+                                  enum redlock_event_kind kind, unsigned session)
 {
     struct redlock_event *event = event_is_wanted(r, kind) ? take_place(r->events) : NULL;
 
     if (event)
-        *event = (struct redlock_event){ .at_us = r->now_us, .lock = lock, .kind = kind, .session = (uint8_t)session,
-                                         .round = lock ? lock->round.number : 0 };
+        *event = (struct redlock_event){
+            .at_us = r->now_us, .lock = lock, .kind = kind, .session = (uint8_t)session,
+            .round = lock ? lock->round.number : 0
+        };
     return event;
 }
 
@@ -52,7 +56,8 @@ void event_add_votes(struct redlock_event *event, const struct redlock_round *ro
 }
 
 /* The arithmetic of a verdict: validity = ttl - elapsed - drift, and the vote of each node. */
-REDLOCK_WRAPS static void add_verdict(struct redlock_event *event, const struct redlock_lock *lock, uint64_t now_us)
+REDLOCK_WRAPS static void add_verdict(struct redlock_event *event, const struct redlock_lock *lock,
+                                      uint64_t now_us)
 {
     add_round(event, &lock->round);
     event_add_votes(event, &lock->round);
@@ -63,12 +68,13 @@ REDLOCK_WRAPS static void add_verdict(struct redlock_event *event, const struct 
 
 static bool begins_round(enum redlock_phase phase)
 {
-    return phase == REDLOCK_PHASE_ACQUIRING || phase == REDLOCK_PHASE_EXTENDING || phase == REDLOCK_PHASE_RELEASING ||
-           phase == REDLOCK_PHASE_INSPECTING;
+    return phase == REDLOCK_PHASE_ACQUIRING || phase == REDLOCK_PHASE_EXTENDING ||
+           phase == REDLOCK_PHASE_RELEASING || phase == REDLOCK_PHASE_INSPECTING;
 }
 
 /* The facts about a lock. */
-static void add_note(struct redlock_event *event, const struct redlock_lock *lock, unsigned detail, uint64_t now_us)
+static void add_note(struct redlock_event *event, const struct redlock_lock *lock, unsigned detail,
+                     uint64_t now_us)
 {
     switch (event->kind) {
     case REDLOCK_EVENT_PHASE:
@@ -89,13 +95,17 @@ static void add_note(struct redlock_event *event, const struct redlock_lock *loc
     }
 }
 
-static void add_session(struct redlock_event *event, const struct redlock_node *node, uint64_t now_us)
+static void add_session(struct redlock_event *event, const struct redlock_node *node,
+                        uint64_t now_us)
 {
-    if (event->kind == REDLOCK_EVENT_DISCONNECTED) event->trouble = (enum redlock_trouble)node->trouble;
-    if (event->kind == REDLOCK_EVENT_READY)        event->is_new_server = node->has_run_id && node->met_at == now_us;
+    if (event->kind == REDLOCK_EVENT_DISCONNECTED)
+        event->trouble = (enum redlock_trouble)node->trouble;
+    if (event->kind == REDLOCK_EVENT_READY)
+        event->is_new_server = node->has_run_id && node->met_at == now_us;
 }
 
-void event_write_note(const struct redlock *r, const struct redlock_lock *lock, enum redlock_event_kind kind, unsigned detail)
+void event_write_note(const struct redlock *r, const struct redlock_lock *lock,
+                      enum redlock_event_kind kind, unsigned detail)
 {
     struct redlock_event *event = event_begin(r, lock, kind, lock ? REDLOCK_NO_SESSION : detail);
 
@@ -104,7 +114,8 @@ void event_write_note(const struct redlock *r, const struct redlock_lock *lock, 
     else      add_session(event, &r->nodes[detail], r->now_us);
 }
 
-void event_write_moved(const struct redlock *r, const struct redlock_lock *to, const struct redlock_lock *from)
+void event_write_moved(const struct redlock *r, const struct redlock_lock *to,
+                       const struct redlock_lock *from)
 {
     struct redlock_event *event = event_begin(r, to, REDLOCK_EVENT_MOVED, REDLOCK_NO_SESSION);
 
@@ -122,7 +133,8 @@ bool redlock_next_event(struct redlock_event_ring *events, struct redlock_event 
     *event = events->ring[events->first];
     events->first = events->first + 1 < events->size ? events->first + 1 : 0;
     events->count--;
-    if (events->count == 0) events->first = 0;      /* The same places are used again, since they are in the cache. */
+    /* The same places are used again, since they are in the cache. */
+    if (events->count == 0) events->first = 0;
     return true;
 }
 

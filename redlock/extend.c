@@ -20,20 +20,22 @@ void extend_begin(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms)
     REDLOCK_ASSERT(lock->round.deadline_at <= lock->valid_until);     /* S9 */
 }
 
-/* The earlier promise holds in any case, since no key was shortened (S7). An adopted lock had no promise whose end could be
- * known. If its time is over, too few nodes have answered. */
+/* The earlier promise holds in any case, since no key was shortened (S7). An adopted lock had no
+ * promise whose end could be known. If its time is over, too few nodes have answered. */
 static enum redlock_status lose_extension(struct redlock *r, struct redlock_lock *lock, bool ended)
 {
     const struct redlock_round *round = &lock->round;
 
     REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_EXTENDING);
-    REDLOCK_ASSERT(ended || round_validity_us(round, r->now_us) == 0 || round_count(round->granted) < quorum_of(r->node_count));
+    REDLOCK_ASSERT(ended || round_validity_us(round, r->now_us) == 0 ||
+                   round_count(round->granted) < quorum_of(r->node_count));
     if (lock->is_unconfirmed && ended) {
         round_close(&lock->round);
         ended = false;
     }
     if (lock->is_unconfirmed) lock->valid_until = 0;
-    lock->round.deadline_at = r->now_us;    /* Nothing is sent for it any longer, even if the acquire began just now. */
+    /* Nothing is sent for it any longer, even if the acquire began just now. */
+    lock->round.deadline_at = r->now_us;
     return ended ? REDLOCK_LOST : outcome_of_loss(round, round_validity_us(round, r->now_us) == 0);
 }
 
@@ -42,7 +44,8 @@ static enum redlock_status win_extension(struct redlock *r, struct redlock_lock 
 {
     const struct redlock_round *round = &lock->round;
 
-    REDLOCK_ASSERT(lock_is_held(lock, r->now_us) && round_count(round->granted) >= quorum_of(r->node_count));
+    REDLOCK_ASSERT(lock_is_held(lock, r->now_us) &&
+                   round_count(round->granted) >= quorum_of(r->node_count));
     if (lock->is_unconfirmed) lock->valid_until = 0;    /* Nobody had promised validity before. */
     lock->is_unconfirmed = false;
     lock->valid_from = round->started_at;
@@ -53,7 +56,8 @@ static enum redlock_status win_extension(struct redlock *r, struct redlock_lock 
     return REDLOCK_OK;
 }
 
-/* S9: counts only when a quorum confirms it before the old validity ends, and runs from the extension's start. */
+/* S9: counts only when a quorum confirms it before the old validity ends, and runs from the
+ * extension's start. */
 enum redlock_status extend_judge(struct redlock *r, struct redlock_lock *lock)
 {
     bool ended = r->now_us >= lock->valid_until || r->now_us < lock->valid_from;
@@ -71,8 +75,10 @@ void extend_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
     bool is_open = a->current && lock->phase == REDLOCK_PHASE_EXTENDING;
-    bool is_won = a->current && lock->phase == REDLOCK_PHASE_HELD && lock->valid_from == lock->round.started_at;
-    bool is_in_time = is_won && !lock_is_past_deadline(r, lock);  /* Each extra node that holds the key may fail later. */
+    bool is_won = a->current && lock->phase == REDLOCK_PHASE_HELD &&
+                  lock->valid_from == lock->round.started_at;
+    /* Each extra node that holds the key may fail later. */
+    bool is_in_time = is_won && !lock_is_past_deadline(r, lock);
 
     REDLOCK_ASSERT(a->command == REDLOCK_COMMAND_EXTEND);
     REDLOCK_ASSERT(!is_won || lock->round.decided_at != 0);

@@ -25,8 +25,9 @@ static void put_auth(struct resp_writer *w, const struct redlock_login *login)
     resp_text(w, login->password);
 }
 
-bool handshake_put(struct resp_writer *w, enum redlock_command command, const struct redlock_login *login,
-                       const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE])
+bool handshake_put(struct resp_writer *w, enum redlock_command command,
+                   const struct redlock_login *login, const struct redlock_scripts *scripts,
+                   const uint8_t engine[REDLOCK_NAME_SIZE])
 {
     switch (command) {
     case REDLOCK_COMMAND_AUTH:         put_auth(w, login); break;
@@ -40,8 +41,8 @@ bool handshake_put(struct resp_writer *w, enum redlock_command command, const st
     return resp_end(w);
 }
 
-bool handshake_leaves_out(enum redlock_command command, const struct redlock_login *login, const struct redlock_scripts *scripts,
-                      bool is_subscription)
+bool handshake_leaves_out(enum redlock_command command, const struct redlock_login *login,
+                          const struct redlock_scripts *scripts, bool is_subscription)
 {
     switch (command) {
     case REDLOCK_COMMAND_AUTH:      return !login->password;
@@ -50,6 +51,7 @@ bool handshake_leaves_out(enum redlock_command command, const struct redlock_log
     case REDLOCK_COMMAND_SELECT:    return is_subscription || login->database == 0;
     case REDLOCK_COMMAND_INFO:
     case REDLOCK_COMMAND_EVAL:      return is_subscription;
-    default:                        return !scripts->loading || scripts->loading->is_left_out(command, login, is_subscription);
+    default:
+        return !scripts->loading || scripts->loading->is_left_out(command, login, is_subscription);
     }
 }

@@ -24,7 +24,8 @@ static void holder_answer(const struct answer *a)
 {
     if (!a->current) return;
     a->lock->asking &= (uint16_t)~bit_of(a->k);
-    if (a->meaning == REDLOCK_ANSWER_GRANTED) a->lock->stakes[a->k].holder_ms = retry_ms_of(a->reply->integer);
+    if (a->meaning == REDLOCK_ANSWER_GRANTED)
+        a->lock->stakes[a->k].holder_ms = retry_ms_of(a->reply->integer);
 }
 
 static void holder_stop(struct redlock *r, struct redlock_lock *lock)

@@ -1,10 +1,12 @@
-/* S12: some servers have no run_id. Dragonfly's INFO names process_id, tcp_port, uptime_in_seconds, and a master_replid which is
- * random for each start (server_family.cc at f8eca6d0). That of Kvrocks has the first three (server.cc at 5fccd57c). A digest of
- * these lines stands in for the run_id, and the uptime shows a restart that changes none of them, as in a container, where a
- * process has the same number each time. Neither server tells whether it was a replica (S30), so at the first contact its uptime
- * is not believed.
+/* S12: some servers have no run_id. Dragonfly's INFO names process_id, tcp_port, uptime_in_seconds,
+ * and a master_replid which is random for each start (server_family.cc at f8eca6d0). That of
+ * Kvrocks has the first three (server.cc at 5fccd57c). A digest of these lines stands in for the
+ * run_id, and the uptime shows a restart that changes none of them, as in a container, where a
+ * process has the same number each time. Neither server tells whether it was a replica (S30), so at
+ * the first contact its uptime is not believed.
  *
- * With config.trust_unknown it is believed, and two nodes with the same lines are taken for two servers. */
+ * With config.trust_unknown it is believed, and two nodes with the same lines are taken
+ * for two servers. */
 #include "identity.h"
 
 #include "wire.h"
@@ -35,13 +37,15 @@ void identity_read_info(const char *line, size_t size, struct redlock_identity *
     identity->is_derived |= tells;
 }
 
-/* True if it may have been up for less time than we have known it. Its uptime counts whole seconds of a wall clock. */
+/* True if it may have been up for less time than we have known it. Its uptime counts whole seconds
+ * of a wall clock. */
 static bool may_have_restarted(const struct redlock_node *node, uint64_t now_us)
 {
     return node->met_at + (uint64_t)node->identity.uptime_s * 1000000 < now_us + 1000000;
 }
 
-void identity_conclude(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
+void identity_conclude(struct redlock_node *node, const struct redlock_config *config,
+                       uint64_t now_us)
 {
     struct redlock_identity *identity = &node->identity;
     uintptr_t place = (uintptr_t)node;
@@ -51,8 +55,10 @@ void identity_conclude(struct redlock_node *node, const struct redlock_config *c
     if (!identity->is_derived) return;
     identity->has_run_id = true;
     if (config->trust_unknown) mix(identity, &place, sizeof place);
-    is_seen = node->has_run_id && are_same_bytes(node->run_id, identity->run_id, sizeof node->run_id);
+    is_seen =
+        node->has_run_id && are_same_bytes(node->run_id, identity->run_id, sizeof node->run_id);
     /* S11: after a restart it is treated as another server than before. */
-    if (is_seen && may_have_restarted(node, now_us)) node->run_id[0] = (uint8_t)~identity->run_id[0];
+    if (is_seen && may_have_restarted(node, now_us))
+        node->run_id[0] = (uint8_t)~identity->run_id[0];
     if (!config->trust_unknown)                      identity->uptime_s = 0;
 }

@@ -16,7 +16,8 @@ static void inspect_judge(struct redlock *r, struct redlock_lock *lock)
 
 static void see_value(struct redlock_sight *sight, const struct answer *a)
 {
-    bool is_longer = a->reply->text_size > REDLOCK_TOKEN_TEXT;      /* One byte more, or several if the node is no Redis. */
+    /* One byte more, or several if the node is no Redis. */
+    bool is_longer = a->reply->text_size > REDLOCK_TOKEN_TEXT;
     size_t size = is_longer ? REDLOCK_TOKEN_TEXT : a->reply->text_size;
 
     sight->is_string = a->trouble != REDLOCK_TROUBLE_WRONGTYPE;
@@ -48,7 +49,9 @@ static void inspect_answer(const struct answer *a)
 
 void inspect_begin(struct redlock *r, struct redlock_lock *lock, struct redlock_sight *sights)
 {
-    static const struct redlock_inspecting feature = { .judge = inspect_judge, .answer = inspect_answer, .row = wire_getrange };
+    static const struct redlock_inspecting feature = {
+        .judge = inspect_judge, .answer = inspect_answer, .row = wire_getrange
+    };
 
     r->inspecting = &feature;
     r->holding = holder_feature();  /* This asks for the TTL. */

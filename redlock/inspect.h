@@ -5,6 +5,7 @@
 #include "stake.h"
 
 /* The lock must be idle. Registers the feature. */
-REDLOCK_PRIVATE void inspect_begin(struct redlock *r, struct redlock_lock *lock, struct redlock_sight *sights);
+REDLOCK_PRIVATE void inspect_begin(struct redlock *r, struct redlock_lock *lock,
+                                   struct redlock_sight *sights);
 
 #endif

@@ -5,8 +5,10 @@
 
 enum {
     SPREAD = 8,             /* An extension begins up to an eighth of its interval early. */
-    PATIENCE = 4,           /* After a failed extension the next begins within a quarter of the validity that is left, */
-    PAUSE_MIN_US = 1000     /* but not at once, since time stands still during a tick, which would never end. */
+    /* After a failed extension the next begins within a quarter of the validity that is left, */
+    PATIENCE = 4,
+    /* but not at once, since time stands still during a tick, which would never end. */
+    PAUSE_MIN_US = 1000
 };
 
 static void end_keeping(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
@@ -20,7 +22,8 @@ static void end_keeping(struct redlock *r, struct redlock_lock *lock, enum redlo
 static void keeper_schedule(struct redlock *r, struct redlock_lock *lock)
 {
     uint32_t percent = r->config.keep_percent, ttl_ms = lock->ttl_ms;
-    uint32_t interval_ms = ttl_ms / 100 * percent + ttl_ms % 100 * percent / 100;   /* It fits in 32 bits. */
+    /* It fits in 32 bits. */
+    uint32_t interval_ms = ttl_ms / 100 * percent + ttl_ms % 100 * percent / 100;
     uint32_t early_ms = throw_dice(r, interval_ms / SPREAD + 1);
 
     REDLOCK_ASSERT(lock->is_kept && early_ms <= interval_ms && interval_ms < ttl_ms);
@@ -38,8 +41,8 @@ void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms
     REDLOCK_ASSERT(lock->use.keep.until != r->now_us);
 }
 
-/* Whole milliseconds, less than 2^32 of them, in two steps, since a division of 64 bits would be 700 bytes of code on a small
- * processor. */
+/* Whole milliseconds, less than 2^32 of them, in two steps, since a division of 64 bits would be
+ * 700 bytes of code on a small processor. */
 static uint32_t whole_ms(uint64_t us)
 {
     uint32_t high = (uint32_t)(us >> 16), low = (uint32_t)us & 0xffff;
@@ -49,13 +52,15 @@ static uint32_t whole_ms(uint64_t us)
     return ms;
 }
 
-/* S13: it is not extended beyond the time for which it may be kept. 0: its remaining time is as long as it may be. */
+/* S13: it is not extended beyond the time for which it may be kept. 0: its remaining time is as
+ * long as it may be. */
 static uint32_t next_ttl_ms(const struct redlock_lock *lock, uint64_t now_us)
 {
     uint64_t may_us = lock->use.keep.until > now_us ? lock->use.keep.until - now_us : 0;
 
     REDLOCK_ASSERT(lock_is_held(lock, now_us));
-    REDLOCK_ASSERT(lock->extension_limit == 0 || lock->extension_count <= lock->extension_limit);       /* S13 */
+    /* S13 */
+    REDLOCK_ASSERT(lock->extension_limit == 0 || lock->extension_count <= lock->extension_limit);
     if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit) return 0;
     if (may_us >= (uint64_t)lock->ttl_ms * 1000) return lock->ttl_ms;
     return may_us > lock->valid_until - now_us ? whole_ms(may_us) : 0;
@@ -82,18 +87,21 @@ static void keeper_tick(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_EXTENDING && lock->is_quiet);
 }
 
-/* Not too soon, since clients that fail together would fail together again, but within the validity that is left. */
+/* Not too soon, since clients that fail together would fail together again, but within the validity
+ * that is left. */
 static uint64_t retry_in_us(struct redlock *r, const struct redlock_lock *lock)
 {
     uint32_t retry_us = r->config.retry_ms * 1000;
-    uint64_t pause_us = (uint64_t)(retry_us / 2) + throw_dice(r, retry_us);     /* More than 32 bits hold. */
+    /* More than 32 bits hold. */
+    uint64_t pause_us = (uint64_t)(retry_us / 2) + throw_dice(r, retry_us);
 
     REDLOCK_ASSERT(lock_is_held(lock, r->now_us));
     REDLOCK_ASSERT(pause_us < 2 * (uint64_t)retry_us);      /* S14 */
     return later(PAUSE_MIN_US, sooner(pause_us, (lock->valid_until - r->now_us) / PATIENCE));
 }
 
-static void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
+static void keeper_extended(struct redlock *r, struct redlock_lock *lock,
+                            enum redlock_status status)
 {
     bool is_news = status != (enum redlock_status)lock->status;
 
@@ -107,7 +115,8 @@ static void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum r
         return;
     }
     if (status == REDLOCK_OK && lock->round.ttl_ms < lock->ttl_ms) {
-        end_keeping(r, lock, REDLOCK_EXTENSION_LIMIT);      /* The time for which it may be kept is over. */
+        /* The time for which it may be kept is over. */
+        end_keeping(r, lock, REDLOCK_EXTENSION_LIMIT);
         return;
     }
     if (status == REDLOCK_OK) keeper_schedule(r, lock);
@@ -117,7 +126,9 @@ static void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum r
 
 const struct redlock_keeping *keeper_feature(void)
 {
-    static const struct redlock_keeping feature = { .schedule = keeper_schedule, .tick = keeper_tick, .extended = keeper_extended };
+    static const struct redlock_keeping feature = {
+        .schedule = keeper_schedule, .tick = keeper_tick, .extended = keeper_extended
+    };
 
     return &feature;
 }

@@ -1,6 +1,6 @@
-/* The keeper extends a lock that is held, again and again, until it is released, lost, or kept for long enough (S13). Its
- * extension is a round like any other, but quiet. The caller sees no operation under way, and gets a report only if something
- * changes. */
+/* The keeper extends a lock that is held, again and again, until it is released, lost, or kept for
+ * long enough (S13). Its extension is a round like any other, but quiet. The caller sees no
+ * operation under way, and gets a report only if something changes. */
 #ifndef REDLOCK_KEEPING_H
 #define REDLOCK_KEEPING_H
 

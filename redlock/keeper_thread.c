@@ -1,6 +1,7 @@
-/* The keeper for programs that block has a client of its own and a thread that runs its loop. Only the thread uses the client,
- * except while it waits. Meanwhile others begin operations on the engine, or ask, and write to the client's self-pipe, so that
- * the thread looks again. They never touch a socket. */
+/* The keeper for programs that block has a client of its own and a thread that runs its loop. Only
+ * the thread uses the client, except while it waits. Meanwhile others begin operations on the
+ * engine, or ask, and write to the client's self-pipe, so that the thread looks again. They never
+ * touch a socket. */
 #include "reentrant.h"
 
 #include "../net/redlock_thread.h"
@@ -9,10 +10,13 @@
 
 #include <string.h>
 
-NET_STATIC_ASSERT(sizeof(struct net_monitor) == sizeof(((struct redlock_keeper *)0)->monitor), "a monitor must fit");
-NET_STATIC_ASSERT(sizeof(struct net_thread) == sizeof(((struct redlock_keeper *)0)->thread), "a thread must fit");
+NET_STATIC_ASSERT(sizeof(struct net_monitor) == sizeof(((struct redlock_keeper *)0)->monitor),
+                  "a monitor must fit");
+NET_STATIC_ASSERT(sizeof(struct net_thread) == sizeof(((struct redlock_keeper *)0)->thread),
+                  "a thread must fit");
 
-enum { TOGETHER_MAX = REDLOCK_PARTED_MAX };     /* Locks that are released at once when the keeper is stopped. */
+/* Locks that are released at once when the keeper is stopped. */
+enum { TOGETHER_MAX = REDLOCK_PARTED_MAX };
 
 static struct net_monitor *monitor_of(struct redlock_keeper *keeper)
 {
@@ -24,7 +28,8 @@ static struct net_thread *thread_of(struct redlock_keeper *keeper)
     return (struct net_thread *)(void *)keeper->thread;
 }
 
-/* Refused in a child, whose copy of the monitor may be taken for ever, and in which no keeper runs. */
+/* Refused in a child, whose copy of the monitor may be taken for ever, and in which
+ * no keeper runs. */
 static enum redlock_status enter_monitor(struct redlock_keeper *keeper)
 {
     if (keeper->client.owner == 0)          return REDLOCK_NOT_OPEN;
@@ -96,19 +101,22 @@ static enum redlock_status await_end(struct redlock_keeper *keeper, struct redlo
 {
     keeper->caller_count++;
     redlock_interrupt(&keeper->client);
-    while (redlock_lock_status(&kept->lock) == REDLOCK_PENDING) net_monitor_wait(monitor_of(keeper));
+    while (redlock_lock_status(&kept->lock) == REDLOCK_PENDING)
+        net_monitor_wait(monitor_of(keeper));
     keeper->caller_count--;
     net_monitor_tell(monitor_of(keeper));
     return redlock_lock_status(&kept->lock);
 }
 
-/* True if some thread has begun an operation on it and has not yet seen its end. Until then its memory belongs to that thread. */
+/* True if some thread has begun an operation on it and has not yet seen its end. Until then its
+ * memory belongs to that thread. */
 static bool is_awaited(const struct redlock_kept *kept)
 {
     return kept->is_acquiring || kept->is_releasing;
 }
 
-/* The keeper takes nothing new. Nothing else is hidden. Held locks stay, and the memory of ended ones is given back. */
+/* The keeper takes nothing new. Nothing else is hidden. Held locks stay, and the memory of ended
+ * ones is given back. */
 static enum redlock_status turn_away_lock(struct redlock_keeper *keeper, struct redlock_kept *kept)
 {
     if (redlock_valid_us(&kept->lock, redlock_now_us()) > 0) return REDLOCK_BAD_STATE;
@@ -131,14 +139,17 @@ static enum redlock_status acquire_kept(struct redlock_keeper *keeper, struct re
     kept->is_acquiring = true;
     status = await_end(keeper, kept);
     kept->is_acquiring = false;
-    if (status == REDLOCK_OK && redlock_keep(engine, &kept->lock, hold_ms, redlock_now_us()) != REDLOCK_OK)
-        status = REDLOCK_TOO_LATE;      /* It was won, but this thread learned that only when it was over. */
+    /* It was won, but this thread learned that only when it was over. */
+    if (status == REDLOCK_OK &&
+        redlock_keep(engine, &kept->lock, hold_ms, redlock_now_us()) != REDLOCK_OK)
+        status = REDLOCK_TOO_LATE;
     if (status != REDLOCK_OK) part_from(keeper, kept);
     else redlock_interrupt(&keeper->client);
     return status;
 }
 
-static enum redlock_status release_kept(struct redlock_keeper *keeper, struct redlock_kept *kept, unsigned *confirmed)
+static enum redlock_status release_kept(struct redlock_keeper *keeper, struct redlock_kept *kept,
+                                        unsigned *confirmed)
 {
     enum redlock_status status;
 
@@ -176,7 +187,8 @@ enum redlock_status redlock_keeper_acquire(struct redlock_keeper *keeper, struct
 void redlock_keeper_cancel(struct redlock_keeper *keeper, struct redlock_kept *kept)
 {
     if (enter_monitor(keeper) != REDLOCK_OK) return;
-    if (kept->is_acquiring) redlock_cancel(redlock_engine(&keeper->client), &kept->lock, redlock_now_us());
+    if (kept->is_acquiring)
+        redlock_cancel(redlock_engine(&keeper->client), &kept->lock, redlock_now_us());
     redlock_interrupt(&keeper->client);
     leave_monitor(keeper);
 }
@@ -198,7 +210,8 @@ enum redlock_status redlock_keeper_status(struct redlock_keeper *keeper, struct 
     status = enter_monitor(keeper);
     if (status != REDLOCK_OK) return status;
     status = redlock_lock_status(&kept->lock);
-    if (status != REDLOCK_PENDING && redlock_valid_us(&kept->lock, redlock_now_us()) == 0) status = REDLOCK_LOST;
+    if (status != REDLOCK_PENDING && redlock_valid_us(&kept->lock, redlock_now_us()) == 0)
+        status = REDLOCK_LOST;
     leave_monitor(keeper);
     return status;
 }
@@ -213,7 +226,8 @@ uint64_t redlock_keeper_ticket(struct redlock_keeper *keeper, struct redlock_kep
     return ticket;
 }
 
-enum redlock_status redlock_keeper_release(struct redlock_keeper *keeper, struct redlock_kept *kept, unsigned *confirmed)
+enum redlock_status redlock_keeper_release(struct redlock_keeper *keeper, struct redlock_kept *kept,
+                                           unsigned *confirmed)
 {
     enum redlock_status status;
 
@@ -233,20 +247,24 @@ void redlock_reentrant_kept_init(struct redlock_reentrant_kept *reentrant)
     redlock_kept_init(&reentrant->kept);
 }
 
-/* While it is acquired or released other threads are let into the monitor, but not its owner, which waits. */
-static enum redlock_status enter_lock(struct redlock_keeper *keeper, struct redlock_reentrant_kept *reentrant, uint64_t owner,
+/* While it is acquired or released other threads are let into the monitor, but not its
+ * owner, which waits. */
+static enum redlock_status enter_lock(struct redlock_keeper *keeper,
+                                      struct redlock_reentrant_kept *reentrant, uint64_t owner,
                                       const struct redlock_request *request, uint32_t hold_ms)
 {
     enum redlock_status status;
 
     if (is_awaited(&reentrant->kept)) return REDLOCK_TAKEN;
-    if (reentrant->inside.depth > 0) return inside_again(&reentrant->inside, owner, &reentrant->kept.lock, request);
+    if (reentrant->inside.depth > 0)
+        return inside_again(&reentrant->inside, owner, &reentrant->kept.lock, request);
     status = acquire_kept(keeper, &reentrant->kept, request, hold_ms);
     if (status == REDLOCK_OK) inside_begin(&reentrant->inside, owner);
     return status;
 }
 
-static enum redlock_status leave_lock(struct redlock_keeper *keeper, struct redlock_reentrant_kept *reentrant, uint64_t owner,
+static enum redlock_status leave_lock(struct redlock_keeper *keeper,
+                                      struct redlock_reentrant_kept *reentrant, uint64_t owner,
                                       unsigned *confirmed)
 {
     enum redlock_status status;
@@ -258,7 +276,8 @@ static enum redlock_status leave_lock(struct redlock_keeper *keeper, struct redl
     return status;
 }
 
-enum redlock_status redlock_keeper_enter(struct redlock_keeper *keeper, struct redlock_reentrant_kept *reentrant, uint64_t owner,
+enum redlock_status redlock_keeper_enter(struct redlock_keeper *keeper,
+                                         struct redlock_reentrant_kept *reentrant, uint64_t owner,
                                          const struct redlock_request *request, uint32_t hold_ms)
 {
     struct redlock_request dated = *request;
@@ -272,7 +291,8 @@ enum redlock_status redlock_keeper_enter(struct redlock_keeper *keeper, struct r
     return status;
 }
 
-enum redlock_status redlock_keeper_leave(struct redlock_keeper *keeper, struct redlock_reentrant_kept *reentrant, uint64_t owner,
+enum redlock_status redlock_keeper_leave(struct redlock_keeper *keeper,
+                                         struct redlock_reentrant_kept *reentrant, uint64_t owner,
                                          unsigned *confirmed)
 {
     enum redlock_status status;
@@ -288,12 +308,14 @@ enum redlock_status redlock_keeper_leave(struct redlock_keeper *keeper, struct r
 /* ---- Starting and stopping ---- */
 
 enum redlock_status redlock_keeper_start(struct redlock_keeper *keeper, const char *nodes,
-                                         const struct redlock_options *options, struct redlock_mistake *mistake)
+                                         const struct redlock_options *options,
+                                         struct redlock_mistake *mistake)
 {
     struct redlock_options own;
     enum redlock_status status;
 
-    if (keeper->client.owner != 0 && !redlock_is_forked(&keeper->client)) return REDLOCK_ALREADY_OPEN;
+    if (keeper->client.owner != 0 && !redlock_is_forked(&keeper->client))
+        return REDLOCK_ALREADY_OPEN;
     redlock_options_init(&own);
     if (options) own = *options;
     own.interruptible = true;
@@ -317,7 +339,8 @@ static void end_thread(struct redlock_keeper *keeper)
     net_monitor_enter(monitor_of(keeper));
     keeper->is_closing = true;
     for (struct redlock_kept *kept = keeper->first; kept; kept = kept->next)
-        if (kept->is_acquiring) redlock_cancel(redlock_engine(&keeper->client), &kept->lock, redlock_now_us());
+        if (kept->is_acquiring)
+            redlock_cancel(redlock_engine(&keeper->client), &kept->lock, redlock_now_us());
     net_monitor_tell(monitor_of(keeper));
     while (keeper->caller_count > 0) net_monitor_wait(monitor_of(keeper));
     keeper->is_stopping = true;
@@ -355,7 +378,8 @@ static enum redlock_status release_all(struct redlock_keeper *keeper, uint64_t u
     return status;
 }
 
-enum redlock_status redlock_keeper_stop(struct redlock_keeper *keeper, bool is_releasing, uint32_t wait_ms)
+enum redlock_status redlock_keeper_stop(struct redlock_keeper *keeper, bool is_releasing,
+                                        uint32_t wait_ms)
 {
     uint64_t until = redlock_now_us() + (uint64_t)wait_ms * 1000, now;
     enum redlock_status status = REDLOCK_OK;

@@ -12,7 +12,8 @@
 static void judge_acquiring(struct redlock *r, struct redlock_lock *lock)
 {
     acquire_judge(r, lock);
-    if (r->waking && lock->phase == REDLOCK_PHASE_WAITING && !lock->is_corrected) r->waking->begin(r, lock);
+    if (r->waking && lock->phase == REDLOCK_PHASE_WAITING && !lock->is_corrected)
+        r->waking->begin(r, lock);
 }
 
 static void judge_extending(struct redlock *r, struct redlock_lock *lock)
@@ -52,16 +53,19 @@ void lock_judge(struct redlock *r, struct redlock_lock *lock)
 
 /* ---- Answers of one node ---- */
 
-/* Nothing of ours is on node k any longer, so commands that waited for that go on. A lock that has ended needs its entry there no
- * longer. */
+/* Nothing of ours is on node k any longer, so commands that waited for that go on. A lock that has
+ * ended needs its entry there no longer. */
 static void stake_was_cleared(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     enum redlock_phase phase = (enum redlock_phase)lock->phase;
 
     event_note(r, lock, REDLOCK_EVENT_CLEARED, k);
-    if (has_entry(lock, k) && (phase == REDLOCK_PHASE_IDLE || phase == REDLOCK_PHASE_RELEASING)) stake_owe(r, lock, k);
-    if (phase == REDLOCK_PHASE_EXTENDING || phase == REDLOCK_PHASE_RELEASING) round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
-    if (phase == REDLOCK_PHASE_ACQUIRING && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING) acquire_ask(r, lock, k);
+    if (has_entry(lock, k) && (phase == REDLOCK_PHASE_IDLE || phase == REDLOCK_PHASE_RELEASING))
+        stake_owe(r, lock, k);
+    if (phase == REDLOCK_PHASE_EXTENDING || phase == REDLOCK_PHASE_RELEASING)
+        round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
+    if (phase == REDLOCK_PHASE_ACQUIRING && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING)
+        acquire_ask(r, lock, k);
     if (phase == REDLOCK_PHASE_WAITING && r->waking) r->waking->line_up(r, lock, k);
 }
 
@@ -75,7 +79,8 @@ static void answer_question(struct redlock *r, const struct answer *a)
 /* 2: it has woken another client. */
 REDLOCK_OUTLINE static void answer_release(struct redlock *r, const struct answer *a)
 {
-    if (a->meaning == REDLOCK_ANSWER_GRANTED && a->reply->integer == 2 && r->waking) r->waking->has_woken(a->lock);
+    if (a->meaning == REDLOCK_ANSWER_GRANTED && a->reply->integer == 2 && r->waking)
+        r->waking->has_woken(a->lock);
     release_answer(r, a);
 }
 
@@ -91,7 +96,8 @@ static void hand_to_operation(struct redlock *r, const struct answer *a)
     }
 }
 
-/* It is no stray. But after one its key is one more that a release may find. A full count stays, since it may be too small. */
+/* It is no stray. But after one its key is one more that a release may find. A full count stays,
+ * since it may be too small. */
 static void note_set_answered(struct redlock_stake *stake, enum redlock_answer meaning)
 {
     unsigned count = stake->strays;
@@ -106,14 +112,16 @@ void lock_answer(struct redlock *r, const struct answer *a)
     struct redlock_stake *stake = &a->lock->stakes[a->k];
     bool was_there = stake->state != STAKE_NONE;
 
-    REDLOCK_CHECK(a->lock->outstanding > 0);    /* Or it was made ready anew, or overwritten, while it was in use. */
+    /* Or it was made ready anew, or overwritten, while it was in use. */
+    REDLOCK_CHECK(a->lock->outstanding > 0);
     a->lock->outstanding--;
     if (is_with_ttl(a->command)) {
         stake_note_end(r, a->lock);
         if (a->command != REDLOCK_COMMAND_EXTEND) note_set_answered(stake, a->meaning);
     }
     hand_to_operation(r, a);
-    if (was_there && stake->state == STAKE_NONE && stake->want != REDLOCK_COMMAND_ACQUIRE) stake_was_cleared(r, a->lock, a->k);
+    if (was_there && stake->state == STAKE_NONE && stake->want != REDLOCK_COMMAND_ACQUIRE)
+        stake_was_cleared(r, a->lock, a->k);
     lock_judge(r, a->lock);
     REDLOCK_LOOK_AT_LOCK(r, a->lock);
 }
@@ -130,7 +138,8 @@ void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_ask
     if (!lock) return;
     stake = &lock->stakes[k];
     lock->outstanding--;
-    if (stake_is_vote(lock, asked->round == lock->round.number, (enum redlock_command)asked->command))
+    if (stake_is_vote(lock, asked->round == lock->round.number,
+                      (enum redlock_command)asked->command))
         round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
     lock->asking &= (uint16_t)~bit_of(k);
     if (is_with_ttl((enum redlock_command)asked->command)) {
@@ -142,8 +151,8 @@ void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_ask
     lock_judge(r, lock);
 }
 
-/* Releases stay in the queue, since they are debts. So do other commands if the node may be back at once. A node that has not
- * voted before is passed over. */
+/* Releases stay in the queue, since they are debts. So do other commands if the node may be back at
+ * once. A node that has not voted before is passed over. */
 void lock_turn_away(struct redlock *r, unsigned k, struct redlock_lock *lock)
 {
     struct redlock_stake *stake = &lock->stakes[k];
@@ -161,7 +170,8 @@ void lock_turn_away(struct redlock *r, unsigned k, struct redlock_lock *lock)
 
 /* ---- Debts and time ---- */
 
-/* The TTL has run out on the node, so nothing of ours is there. An entry there is given up, though there may be others. */
+/* The TTL has run out on the node, so nothing of ours is there. An entry there is given up, though
+ * there may be others. */
 static void forget_debts(struct redlock *r, struct redlock_lock *lock)
 {
     lock->entries &= (uint16_t)~lock->owed;
@@ -172,8 +182,8 @@ static void forget_debts(struct redlock *r, struct redlock_lock *lock)
     }
 }
 
-/* S5: a debt is paid until the TTL has run out on the node. But while a command is not answered, a SET may still be waiting
- * there, and its TTL has not begun. */
+/* S5: a debt is paid until the TTL has run out on the node. But while a command is not answered, a
+ * SET may still be waiting there, and its TTL has not begun. */
 static void tick_debts(struct redlock *r, struct redlock_lock *lock)
 {
     bool expired = r->now_us >= lock->owed_until;
@@ -201,7 +211,8 @@ static void tick_waiting(struct redlock *r, struct redlock_lock *lock)
 void lock_tick(struct redlock *r, struct redlock_lock *lock)
 {
     if (lock->owed) tick_debts(r, lock);
-    if (lock->phase == REDLOCK_PHASE_NEEDS_ENTROPY && r->now_us >= lock->retry_at) acquire_end_without_entropy(r, lock);
+    if (lock->phase == REDLOCK_PHASE_NEEDS_ENTROPY && r->now_us >= lock->retry_at)
+        acquire_end_without_entropy(r, lock);
     if (lock->phase == REDLOCK_PHASE_WAITING && r->now_us >= lock->retry_at) tick_waiting(r, lock);
     if (lock->phase == REDLOCK_PHASE_HELD && is_kept(lock)) r->keeping->tick(r, lock);
     lock->has_timed_out = lock_is_past_deadline(r, lock);

@@ -1,5 +1,6 @@
-/* The dispatcher hands every event (an answer, a lost connection, a time that has come) to its operation, and then to the
- * operation that waits for it. No operation knows another. Only this file knows what one leaves to the next. */
+/* The dispatcher hands every event (an answer, a lost connection, a time that has come) to its
+ * operation, and then to the operation that waits for it. No operation knows another. Only this
+ * file knows what one leaves to the next. */
 #ifndef REDLOCK_LOCK_H
 #define REDLOCK_LOCK_H
 
@@ -11,7 +12,8 @@ REDLOCK_PRIVATE void lock_judge(struct redlock *r, struct redlock_lock *lock);
 REDLOCK_PRIVATE void lock_answer(struct redlock *r, const struct answer *a);
 
 /* A command will not be answered any longer, since its connection is lost. The lock may be NULL. */
-REDLOCK_PRIVATE void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_asked *asked);
+REDLOCK_PRIVATE void lock_never_answered(struct redlock *r, unsigned k,
+                                         const struct redlock_asked *asked);
 
 /* The lock's command waits in the queue of node k, which cannot take it now. */
 REDLOCK_PRIVATE void lock_turn_away(struct redlock *r, unsigned k, struct redlock_lock *lock);

@@ -6,9 +6,11 @@
 
 void lock_set_phase(struct redlock *r, struct redlock_lock *lock, enum redlock_phase phase)
 {
-    static const uint16_t may_follow[] = {   /* The set of phases that may follow each phase. */
+    static const uint16_t may_follow[] = {
+        /* The set of phases that may follow each phase. */
 #define MAY(phase) (1 << REDLOCK_PHASE_##phase)
-        [REDLOCK_PHASE_IDLE] = MAY(WAITING) | MAY(NEEDS_ENTROPY) | MAY(ACQUIRING) | MAY(HELD) | MAY(INSPECTING),
+        [REDLOCK_PHASE_IDLE] =
+            MAY(WAITING) | MAY(NEEDS_ENTROPY) | MAY(ACQUIRING) | MAY(HELD) | MAY(INSPECTING),
         [REDLOCK_PHASE_WAITING] = MAY(IDLE) | MAY(NEEDS_ENTROPY) | MAY(ACQUIRING),
         [REDLOCK_PHASE_NEEDS_ENTROPY] = MAY(IDLE) | MAY(ACQUIRING),
         [REDLOCK_PHASE_ACQUIRING] = MAY(IDLE) | MAY(WAITING) | MAY(ENDING) | MAY(HELD),
@@ -23,7 +25,8 @@ void lock_set_phase(struct redlock *r, struct redlock_lock *lock, enum redlock_p
     REDLOCK_CHECK(may_follow[lock->phase] >> phase & 1);
     lock->phase = (uint8_t)phase;
     event_note(r, lock, REDLOCK_EVENT_PHASE, phase);
-    if (phase != REDLOCK_PHASE_HELD && phase != REDLOCK_PHASE_EXTENDING) lock->is_kept = lock->is_quiet = false;
+    if (phase != REDLOCK_PHASE_HELD && phase != REDLOCK_PHASE_EXTENDING)
+        lock->is_kept = lock->is_quiet = false;
 }
 
 bool lock_is_in_round(const struct redlock_lock *lock)
@@ -47,10 +50,12 @@ bool lock_is_idle(const struct redlock_lock *lock)
 {
     bool is_queued = (lock->queued & ~bit_of(SLOT_DONE)) != 0;
 
-    return lock->phase == REDLOCK_PHASE_IDLE && lock->owed == 0 && lock->outstanding == 0 && !is_queued;
+    return lock->phase == REDLOCK_PHASE_IDLE && lock->owed == 0 && lock->outstanding == 0 &&
+           !is_queued;
 }
 
-bool lock_owes_otherwise(const struct redlock_lock *lock, const struct redlock_kind *kind, const struct redlock_request *request)
+bool lock_owes_otherwise(const struct redlock_lock *lock, const struct redlock_kind *kind,
+                         const struct redlock_request *request)
 {
     return (lock->kind == kind) != (request->kind == kind) && !lock_is_idle(lock);
 }
@@ -94,7 +99,8 @@ void lock_start(struct redlock *r, struct redlock_lock *lock)
     lock->status = REDLOCK_PENDING;
 }
 
-void lock_begin_round(struct redlock *r, struct redlock_lock *lock, enum redlock_command command, uint32_t ttl_ms, uint64_t latest)
+void lock_begin_round(struct redlock *r, struct redlock_lock *lock, enum redlock_command command,
+                      uint32_t ttl_ms, uint64_t latest)
 {
     lock->has_timed_out = false;
     round_begin(&lock->round, command, r->node_count, r->now_us, sooner(timeout_at(r), latest));
@@ -105,7 +111,8 @@ void lock_reschedule(struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t at = REDLOCK_NEVER;
 
-    if (lock->phase == REDLOCK_PHASE_WAITING || lock->phase == REDLOCK_PHASE_NEEDS_ENTROPY) at = lock->retry_at;
+    if (lock->phase == REDLOCK_PHASE_WAITING || lock->phase == REDLOCK_PHASE_NEEDS_ENTROPY)
+        at = lock->retry_at;
     if (lock->phase == REDLOCK_PHASE_HELD) at = lock_keep_at(lock);
     if (lock_is_in_round(lock)) at = lock->round.deadline_at;
     if (lock->deferred) at = sooner(at, lock->debt_at);

@@ -1,36 +1,51 @@
-/* The calls of redlock.h about marks, for jobs that run once per period (S18). The holder of a lock marks the period on all nodes
- * before it begins, and begins when a quorum has taken its mark. kinds/period_mark.lua is the script.
+/* The calls of redlock.h about marks, for jobs that run once per period (S18). The holder of a lock
+ * marks the period on all nodes before it begins, and begins when a quorum has taken its mark.
+ * kinds/period_mark.lua is the script.
  *
- *     T = floor((wall clock + slack) / period) x period       the period's name, the same for all clients whose clocks agree
+ *     T = floor((wall clock + slack) / period) x period       the period's name, the same for all
+ *                                                             clients whose clocks agree
  *
- * Two marks of one T that are confirmed would have a node in common, and a node takes one mark of a T and none of an earlier one.
- * So at most one client begins, even if locks fail, as long as nodes do not forget.
+ * Two marks of one T that are confirmed would have a node in common, and a node takes one mark of a
+ * T and none of an earlier one. So at most one client begins, even if locks fail, as long as nodes
+ * do not forget.
  *
- *   - A node that restarted within the period may have forgotten a mark of it, so it takes no part. It must have been up since
- * before any client could call the period T. A clock may be ahead of ours by the skew, and an uptime, which is the difference
+ *   - A node that restarted within the period may have forgotten a mark of it, so it takes no part.
+ * It must have been up since before any client could call the period T. A clock may be ahead of
+ * ours by the skew, and an uptime, which is the difference
  *     of two readings of the node's wall clock, may be too long by twice that.
- *   - A mark lives for LIFE_PERIODS, and nobody sets one later than SPAN_PERIODS after the beginning of the period. A node's
- * clock may be fast by half at most (REDLOCK_DRIFT_PPM_MAX), and SPAN + half of it is LIFE. The difference of clocks lies in the
- * LIFE_SKEWS.
+ *   - A mark lives for LIFE_PERIODS, and nobody sets one later than SPAN_PERIODS after the
+ * beginning of the period. A node's clock may be fast by half at most (REDLOCK_DRIFT_PPM_MAX), and
+ * SPAN + half of it is LIFE. The difference of clocks lies in the LIFE_SKEWS.
  *   - Nodes take no mark from a client whose wall clock differs from theirs by more than the skew.
  *
- * A round of marks is a question to each node, so the engine knows nothing of it. An answer counts if the server is the one
- * that was asked, all of which are different servers (S12). */
+ * A round of marks is a question to each node, so the engine knows nothing of it. An answer counts
+ * if the server is the one that was asked, all of which are different servers (S12). */
 #include "lock_state.h"
 #include "names.h"
 #include "node.h"
 #include "quorum.h"
 #include "stake.h"
 
-enum { SPAN_PERIODS = 2, LIFE_PERIODS = 3, LIFE_SKEWS = 2, UPTIME_SKEWS = 3, SLACK_PART = 4, MARKER_TEXT = 16 };
+enum {
+    SPAN_PERIODS = 2,
+    LIFE_PERIODS = 3,
+    LIFE_SKEWS = 2,
+    UPTIME_SKEWS = 3,
+    SLACK_PART = 4,
+    MARKER_TEXT = 16
+};
 
-REDLOCK_STATIC_ASSERT(LIFE_PERIODS * 1000000 >= SPAN_PERIODS * (1000000 + REDLOCK_DRIFT_PPM_MAX), "a mark outlives its users");
-REDLOCK_STATIC_ASSERT(LIFE_SKEWS * 1000000 >= 1000000 + REDLOCK_DRIFT_PPM_MAX, "by the skew of a node with a fast clock");
-REDLOCK_STATIC_ASSERT(UPTIME_SKEWS == 1 + 2, "the marker's clock; and both readings of the uptime's");
+REDLOCK_STATIC_ASSERT(LIFE_PERIODS * 1000000 >= SPAN_PERIODS * (1000000 + REDLOCK_DRIFT_PPM_MAX),
+                      "a mark outlives its users");
+REDLOCK_STATIC_ASSERT(LIFE_SKEWS * 1000000 >= 1000000 + REDLOCK_DRIFT_PPM_MAX,
+                      "by the skew of a node with a fast clock");
+REDLOCK_STATIC_ASSERT(UPTIME_SKEWS == 1 + 2,
+                      "the marker's clock; and both readings of the uptime's");
 
 /* ---- Periods ---- */
 
-/* Cron begins a job at the full minute of its own clock, so the border of two periods lies well before that. */
+/* Cron begins a job at the full minute of its own clock, so the border of two periods lies well
+ * before that. */
 static uint64_t slack_ms(uint32_t period_ms)
 {
     uint32_t part_ms = period_ms / SLACK_PART;
@@ -45,8 +60,8 @@ uint64_t redlock_period_begins_ms(uint64_t wall_us, uint32_t period_ms)
     return ms - ms % period_ms;
 }
 
-/* The wall clock advances like this clock, from the time when the job was due. A clock that went back gives an enormous time,
- * which is too late. */
+/* The wall clock advances like this clock, from the time when the job was due. A clock that went
+ * back gives an enormous time, which is too late. */
 REDLOCK_WRAPS static uint64_t wall_us_at(const struct redlock_mark *mark, uint64_t now_us)
 {
     return now_us + mark->wall_offset_us;
@@ -65,8 +80,8 @@ static bool is_too_late(const struct redlock_mark *mark, uint64_t now_us)
 
 /* ---- Nodes that take part ---- */
 
-/* The time for which a node that has a vote is known to have been up. A node that need not give its identity (S12: trust_unknown)
- * counts as always up. */
+/* The time for which a node that has a vote is known to have been up. A node that need not give its
+ * identity (S12: trust_unknown) counts as always up. */
 static uint64_t up_us(const struct redlock_node *node, uint64_t now_us)
 {
     REDLOCK_CHECK(now_us >= node->met_at);
@@ -74,9 +89,11 @@ static uint64_t up_us(const struct redlock_node *node, uint64_t now_us)
 }
 
 /* True if it may have forgotten a mark of the period. */
-static bool is_forgetful(const struct redlock *r, const struct redlock_mark *mark, unsigned k, uint64_t now_us)
+static bool is_forgetful(const struct redlock *r, const struct redlock_mark *mark, unsigned k,
+                         uint64_t now_us)
 {
-    uint64_t needed_us = age_us(mark, now_us) + (uint64_t)UPTIME_SKEWS * r->config.ticket_skew_ms * 1000;
+    uint64_t needed_us =
+        age_us(mark, now_us) + (uint64_t)UPTIME_SKEWS * r->config.ticket_skew_ms * 1000;
     bool is_guarded = r->config.guard_ms > 0 && !mark->takes_forgetful;
 
     return is_guarded && up_us(&r->nodes[k], now_us) < needed_us;
@@ -106,27 +123,33 @@ static size_t append_number(char *text, size_t used, uint64_t number)
     return used + word.size + 1;
 }
 
-/* "T marker when who". The marker is the beginning of the token, by which it knows its own mark when it asks again. */
+/* "T marker when who". The marker is the beginning of the token, by which it knows its own mark
+ * when it asks again. */
 static struct redlock_name write_mark(struct redlock_mark *mark, const char *who, uint64_t now_us)
 {
-    size_t size = length_of(who, REDLOCK_WHO_MAX), used = append_number(mark->value, 0, mark->period_begins_ms);
+    size_t size = length_of(who, REDLOCK_WHO_MAX),
+           used = append_number(mark->value, 0, mark->period_begins_ms);
 
     copy_bytes(mark->value + used, mark->token, MARKER_TEXT);
     used += MARKER_TEXT;
     mark->value[used++] = ' ';
     used = append_number(mark->value, used, wall_us_at(mark, now_us) / 1000);
-    for (size_t i = 0; i < size; i++) mark->value[used++] = who[i] >= ' ' && who[i] <= '~' ? who[i] : '?';
+    for (size_t i = 0; i < size; i++)
+        mark->value[used++] = who[i] >= ' ' && who[i] <= '~' ? who[i] : '?';
     return (struct redlock_name){ .bytes = mark->value, .size = used };
 }
 
 /* A question that only looks has no life. */
-static uint64_t life_ms(const struct redlock *r, const struct redlock_mark *mark, const struct redlock_period *period)
+static uint64_t life_ms(const struct redlock *r, const struct redlock_mark *mark,
+                        const struct redlock_period *period)
 {
     if (period->looks_only) return 0;
-    return (uint64_t)LIFE_PERIODS * mark->period_ms + (uint64_t)LIFE_SKEWS * r->config.ticket_skew_ms;
+    return (uint64_t)LIFE_PERIODS * mark->period_ms +
+           (uint64_t)LIFE_SKEWS * r->config.ticket_skew_ms;
 }
 
-static void write_question(const struct redlock *r, struct redlock_mark *mark, const struct redlock_period *period, uint64_t now_us)
+static void write_question(const struct redlock *r, struct redlock_mark *mark,
+                           const struct redlock_period *period, uint64_t now_us)
 {
     static const char eval[] = "EVAL", script[] = WIRE_MARK_SCRIPT, one[] = "1";
     struct redlock_name *words = mark->words;
@@ -143,7 +166,8 @@ static void write_question(const struct redlock *r, struct redlock_mark *mark, c
 }
 
 /* OK also if the node is not asked, since that is its vote. */
-static enum redlock_status ask_for_mark(struct redlock *r, struct redlock_mark *mark, unsigned k, uint64_t now_us)
+static enum redlock_status ask_for_mark(struct redlock *r, struct redlock_mark *mark, unsigned k,
+                                        uint64_t now_us)
 {
     struct redlock_marker *marker = &mark->nodes[k];
     enum redlock_status status = REDLOCK_NO_ANSWER;
@@ -152,15 +176,17 @@ static enum redlock_status ask_for_mark(struct redlock *r, struct redlock_mark *
     marker->is_forgetful = votes && is_forgetful(r, mark, k, now_us);
     marker->met_at = r->nodes[k].met_at;
     if (votes && !marker->is_forgetful)
-        status = redlock_ask(r, &marker->question, k, mark->words, ARGUMENT_COUNT, marker->reply, sizeof marker->reply, now_us);
+        status = redlock_ask(r, &marker->question, k, mark->words, ARGUMENT_COUNT, marker->reply,
+                             sizeof marker->reply, now_us);
     if (status != REDLOCK_OK) round_vote(&mark->round, k, REDLOCK_VOTE_NOT_ASKED);
     return status == REDLOCK_BAD_QUESTION ? status : REDLOCK_OK;
 }
 
-static enum redlock_status check_mark(const struct redlock *r, const struct redlock_lock *lock, const struct redlock_period *period,
-                                      uint64_t now_us)
+static enum redlock_status check_mark(const struct redlock *r, const struct redlock_lock *lock,
+                                      const struct redlock_period *period, uint64_t now_us)
 {
-    bool is_in_range = period->period_ms >= REDLOCK_PERIOD_MS_MIN && period->period_ms <= REDLOCK_PERIOD_MS_MAX;
+    bool is_in_range =
+        period->period_ms >= REDLOCK_PERIOD_MS_MIN && period->period_ms <= REDLOCK_PERIOD_MS_MAX;
 
     if (!is_in_range)                                                   return REDLOCK_BAD_CONFIG;
     if (period->wall_us == 0 || period->wall_us > WIRE_TICKET_MAX)      return REDLOCK_BAD_CLOCK;
@@ -170,15 +196,19 @@ static enum redlock_status check_mark(const struct redlock *r, const struct redl
     return lock_valid_us(lock, now_us) > 0 ? REDLOCK_OK : REDLOCK_LOST;
 }
 
-REDLOCK_WRAPS static void note_period(struct redlock_mark *mark, struct redlock_lock *lock, const struct redlock_period *period)
+REDLOCK_WRAPS static void note_period(struct redlock_mark *mark, struct redlock_lock *lock,
+                                      const struct redlock_period *period)
 {
-    *mark = (struct redlock_mark){ .lock = lock, .status = REDLOCK_PENDING, .period_ms = period->period_ms,
-                                   .takes_forgetful = period->takes_forgetful };
+    *mark = (struct redlock_mark){
+        .lock = lock, .status = REDLOCK_PENDING, .period_ms = period->period_ms,
+        .takes_forgetful = period->takes_forgetful
+    };
     mark->period_begins_ms = redlock_period_begins_ms(period->wall_us, period->period_ms);
     mark->wall_offset_us = period->wall_us - period->at_us;
 }
 
-enum redlock_status redlock_start_mark(struct redlock *r, struct redlock_mark *mark, struct redlock_lock *lock,
+enum redlock_status redlock_start_mark(struct redlock *r, struct redlock_mark *mark,
+                                       struct redlock_lock *lock,
                                        const struct redlock_period *period, uint64_t now_us)
 {
     enum redlock_status status = check_mark(r, lock, period, now_us);
@@ -189,19 +219,22 @@ enum redlock_status redlock_start_mark(struct redlock *r, struct redlock_mark *m
     if (is_too_late(mark, now_us)) return REDLOCK_TOO_LATE;
     write_question(r, mark, period, now_us);
     round_begin(&mark->round, REDLOCK_COMMAND_QUESTION, r->node_count, now_us, timeout_at(r));
-    for (unsigned k = 0; k < r->node_count && status == REDLOCK_OK; k++) status = ask_for_mark(r, mark, k, now_us);
+    for (unsigned k = 0; k < r->node_count && status == REDLOCK_OK; k++)
+        status = ask_for_mark(r, mark, k, now_us);
     return status;
 }
 
 /* ---- Answers ---- */
 
 /* A string may have arrived in pieces. */
-static size_t join_pieces(struct redlock_question *question, struct redlock_item *item, char text[REDLOCK_MARK_MAX])
+static size_t join_pieces(struct redlock_question *question, struct redlock_item *item,
+                          char text[REDLOCK_MARK_MAX])
 {
     size_t used = 0;
 
     do {
-        for (size_t i = 0; i < item->size && used < REDLOCK_MARK_MAX; i++) text[used++] = (char)item->bytes[i];
+        for (size_t i = 0; i < item->size && used < REDLOCK_MARK_MAX; i++)
+            text[used++] = (char)item->bytes[i];
     } while (redlock_next_item(question, item));
     return used;
 }
@@ -233,7 +266,8 @@ static void read_words(struct redlock_marker *marker, const struct redlock_item 
     marker->words[size] = '\0';
 }
 
-/* Only 1 is a mark that was taken, and only a string is one that was there. 0: our lock is not there. */
+/* Only 1 is a mark that was taken, and only a string is one that was there. 0: our lock
+ * is not there. */
 static enum redlock_vote read_mark(struct redlock_mark *mark, unsigned k)
 {
     char text[REDLOCK_MARK_MAX];
@@ -247,7 +281,8 @@ static enum redlock_vote read_mark(struct redlock_mark *mark, unsigned k)
     return REDLOCK_VOTE_REFUSED;
 }
 
-/* S12: a question that was not sent when the connection was lost may have been answered by another server. */
+/* S12: a question that was not sent when the connection was lost may have been answered
+ * by another server. */
 static void collect_vote(const struct redlock *r, struct redlock_mark *mark, unsigned k)
 {
     struct redlock_marker *marker = &mark->nodes[k];
@@ -255,11 +290,14 @@ static void collect_vote(const struct redlock *r, struct redlock_mark *mark, uns
     bool is_same_server = r->nodes[k].met_at == marker->met_at;
 
     if (round_vote_of(&mark->round, k) != REDLOCK_VOTE_PENDING || status == REDLOCK_PENDING) return;
-    round_vote(&mark->round, k, status == REDLOCK_OK && is_same_server ? read_mark(mark, k) : REDLOCK_VOTE_UNKNOWN);
+    round_vote(&mark->round, k,
+               status == REDLOCK_OK && is_same_server ? read_mark(mark, k) : REDLOCK_VOTE_UNKNOWN);
 }
 
-/* S18: a quorum of marks, while the lock is held. The period is certainly another's when no quorum is left. */
-static enum redlock_status judge_mark(const struct redlock *r, const struct redlock_mark *mark, uint64_t now_us)
+/* S18: a quorum of marks, while the lock is held. The period is certainly another's when no quorum
+ * is left. */
+static enum redlock_status judge_mark(const struct redlock *r, const struct redlock_mark *mark,
+                                      uint64_t now_us)
 {
     const struct redlock_round *round = &mark->round;
     unsigned quorum = quorum_of(r->node_count);
@@ -275,12 +313,14 @@ static enum redlock_status judge_mark(const struct redlock *r, const struct redl
 static void end_mark(struct redlock *r, struct redlock_mark *mark, enum redlock_status status)
 {
     for (unsigned k = 0; k < r->node_count; k++)
-        if (round_vote_of(&mark->round, k) == REDLOCK_VOTE_PENDING) redlock_forget_question(r, &mark->nodes[k].question);
+        if (round_vote_of(&mark->round, k) == REDLOCK_VOTE_PENDING)
+            redlock_forget_question(r, &mark->nodes[k].question);
     round_close(&mark->round);
     mark->status = (uint8_t)status;
 }
 
-enum redlock_status redlock_mark_status(struct redlock *r, struct redlock_mark *mark, uint64_t now_us)
+enum redlock_status redlock_mark_status(struct redlock *r, struct redlock_mark *mark,
+                                        uint64_t now_us)
 {
     enum redlock_status status;
 
@@ -310,7 +350,8 @@ enum redlock_vote redlock_mark_vote(const struct redlock_mark *mark, unsigned k)
 
 const char *redlock_mark_words(const struct redlock_mark *mark, unsigned k)
 {
-    static const char forgetful[] = "it restarted within the period, so it may have forgotten a mark";
+    static const char forgetful[] =
+        "it restarted within the period, so it may have forgotten a mark";
 
     return mark->nodes[k].is_forgetful ? forgetful : mark->nodes[k].words;
 }
@@ -321,11 +362,13 @@ static unsigned count_alike(const struct redlock_mark *mark, unsigned k)
     unsigned count = 0;
 
     for (unsigned j = 0; j < mark->round.node_count; j++)
-        count += mark->nodes[j].seen_ms > 0 && are_same_bytes(mark->nodes[j].seen_who, mark->nodes[k].seen_who, REDLOCK_WHO_MAX);
+        count += mark->nodes[j].seen_ms > 0 &&
+                 are_same_bytes(mark->nodes[j].seen_who, mark->nodes[k].seen_who, REDLOCK_WHO_MAX);
     return count;
 }
 
-/* A client that asked in vain may have left its mark on a node, too. The mark of the one that has run is on most nodes. */
+/* A client that asked in vain may have left its mark on a node, too. The mark of the one that has
+ * run is on most nodes. */
 const char *redlock_mark_seen(const struct redlock_mark *mark, uint64_t *wall_us)
 {
     const struct redlock_marker *best = NULL;
@@ -334,7 +377,8 @@ const char *redlock_mark_seen(const struct redlock_mark *mark, uint64_t *wall_us
     for (unsigned k = 0; k < mark->round.node_count; k++) {
         const struct redlock_marker *marker = &mark->nodes[k];
         unsigned count = marker->seen_ms > 0 ? count_alike(mark, k) : 0;
-        if (count < most || count == 0 || (count == most && marker->seen_ms >= best->seen_ms)) continue;
+        if (count < most || count == 0 || (count == most && marker->seen_ms >= best->seen_ms))
+            continue;
         best = marker;
         most = count;
     }

@@ -1,30 +1,36 @@
-/* Counts events. A lock's start time and validity, which its events do not report, are kept in slots, a hash table with open
- * addressing, in which a lock that leaves makes room for those after it. */
+/* Counts events. A lock's start time and validity, which its events do not report, are kept in
+ * slots, a hash table with open addressing, in which a lock that leaves makes room for
+ * those after it. */
 #include "metrics.h"
 
-REDLOCK_STATIC_ASSERT((int)REDLOCK_METRICS_OUTCOMES == OUTCOME_ERROR + 1 && (int)REDLOCK_METRICS_VOTES == METRIC_LATE + 1,
+REDLOCK_STATIC_ASSERT((int)REDLOCK_METRICS_OUTCOMES == OUTCOME_ERROR + 1 &&
+                          (int)REDLOCK_METRICS_VOTES == METRIC_LATE + 1,
                       "there is a counter of each");
 
 const uint32_t *metrics_times(void)
 {
-    static const uint32_t us[REDLOCK_METRICS_TIMES] = { 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000,
-                                                        1000000, 2500000, 5000000, 10000000, 30000000, 60000000, 300000000 };
+    static const uint32_t us[REDLOCK_METRICS_TIMES] = {
+        500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1000000, 2500000,
+        5000000, 10000000, 30000000, 60000000, 300000000
+    };
 
     return us;
 }
 
 const uint32_t *metrics_trips(void)
 {
-    static const uint32_t us[REDLOCK_METRICS_TRIPS] = { 100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000,
-                                                        500000 };
+    static const uint32_t us[REDLOCK_METRICS_TRIPS] = {
+        100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000
+    };
 
     return us;
 }
 
 const uint32_t *metrics_parts(void)
 {
-    static const uint32_t millionths[REDLOCK_METRICS_PARTS] = { 50000, 100000, 200000, 330000, 500000, 660000, 800000, 900000,
-                                                                1000000 };
+    static const uint32_t millionths[REDLOCK_METRICS_PARTS] = {
+        50000, 100000, 200000, 330000, 500000, 660000, 800000, 900000, 1000000
+    };
 
     return millionths;
 }
@@ -44,8 +50,8 @@ static uint64_t between(uint64_t from, uint64_t to)
     return to > from ? to - from : 0;
 }
 
-/* Twenty binary digits of the quotient, one after the other, since a division of 64 bits would be 700 bytes on a small
- * processor. */
+/* Twenty binary digits of the quotient, one after the other, since a division of 64 bits would be
+ * 700 bytes on a small processor. */
 static uint32_t millionths_of(uint64_t part, uint64_t whole)
 {
     uint32_t digits = 0;
@@ -84,7 +90,8 @@ static enum metrics_outcome outcome_of(enum redlock_status status)
 /* ---- Slots ---- */
 
 /* The place where the search for it begins. */
-REDLOCK_WRAPS static uint32_t home_of(const struct redlock_metrics *m, const struct redlock_lock *lock)
+REDLOCK_WRAPS static uint32_t home_of(const struct redlock_metrics *m,
+                                      const struct redlock_lock *lock)
 {
     uint32_t hash = (uint32_t)((uintptr_t)lock >> 3) * UINT32_C(2654435761);
 
@@ -97,7 +104,8 @@ static uint32_t behind(const struct redlock_metrics *m, uint32_t at)
 }
 
 /* Its slot, or the free one where it would be. NULL: it has none, and all are in use. */
-static struct redlock_metered *look_up(const struct redlock_metrics *m, const struct redlock_lock *lock)
+static struct redlock_metered *look_up(const struct redlock_metrics *m,
+                                       const struct redlock_lock *lock)
 {
     uint32_t at = m->slot_count > 0 ? home_of(m, lock) : 0;
 
@@ -106,7 +114,8 @@ static struct redlock_metered *look_up(const struct redlock_metrics *m, const st
     return NULL;
 }
 
-static struct redlock_metered *find(const struct redlock_metrics *m, const struct redlock_lock *lock)
+static struct redlock_metered *find(const struct redlock_metrics *m,
+                                    const struct redlock_lock *lock)
 {
     struct redlock_metered *slot = lock ? look_up(m, lock) : NULL;
 
@@ -114,7 +123,8 @@ static struct redlock_metered *find(const struct redlock_metrics *m, const struc
 }
 
 /* A slot for a lock that has none. */
-static struct redlock_metered *take_slot(const struct redlock_metrics *m, const struct redlock_lock *lock)
+static struct redlock_metered *take_slot(const struct redlock_metrics *m,
+                                         const struct redlock_lock *lock)
 {
     struct redlock_metered *slot = look_up(m, lock);
 
@@ -149,28 +159,32 @@ static void remove_slot(struct redlock_metrics *m, const struct redlock_metered 
 
 /* ---- Votes ---- */
 
-static void count_vote(struct redlock_metrics *m, struct redlock_metered *lock, unsigned k, enum metrics_vote vote)
+static void count_vote(struct redlock_metrics *m, struct redlock_metered *lock, unsigned k,
+                       enum metrics_vote vote)
 {
     if (lock && lock->voted >> k & 1) return;
     if (lock) lock->voted |= (uint16_t)(1u << k);
     m->votes[k][vote]++;
 }
 
-static void count_votes(struct redlock_metrics *m, struct redlock_metered *lock, unsigned nodes, enum metrics_vote vote)
+static void count_votes(struct redlock_metrics *m, struct redlock_metered *lock, unsigned nodes,
+                        enum metrics_vote vote)
 {
     for (unsigned k = 0; k < m->node_count; k++)
         if (nodes >> k & 1) count_vote(m, lock, k, vote);
 }
 
 /* A vote without an answer, since the node was not asked, or has not answered in time. */
-static void count_silent_votes(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)
+static void count_silent_votes(struct redlock_metrics *m, struct redlock_metered *lock,
+                               const struct redlock_event *event)
 {
     if (!lock || !lock->is_voting) return;
     count_votes(m, lock, event->not_asked, METRIC_NOT_ASKED);
     count_votes(m, lock, event->unknown, METRIC_UNKNOWN);
 }
 
-/* The lock goes on, so answers that are missing from its last round are no votes any longer (S8). */
+/* The lock goes on, so answers that are missing from its last round are no votes
+ * any longer (S8). */
 static void end_voting(struct redlock_metrics *m, struct redlock_metered *lock)
 {
     if (lock->is_voting) count_votes(m, lock, UINT16_MAX, METRIC_LATE);
@@ -178,14 +192,19 @@ static void end_voting(struct redlock_metrics *m, struct redlock_metered *lock)
     lock->voted = 0;
 }
 
-static void count_answer(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)
+static void count_answer(struct redlock_metrics *m, struct redlock_metered *lock,
+                         const struct redlock_event *event)
 {
-    bool is_asked = event->command == REDLOCK_COMMAND_ACQUIRE || event->command == REDLOCK_COMMAND_EXTEND;
+    bool is_asked =
+        event->command == REDLOCK_COMMAND_ACQUIRE || event->command == REDLOCK_COMMAND_EXTEND;
 
-    if (lock && event->command == REDLOCK_COMMAND_WAIT && event->number == -2) lock->woken |= (uint16_t)(1u << event->session);
+    if (lock && event->command == REDLOCK_COMMAND_WAIT && event->number == -2)
+        lock->woken |= (uint16_t)(1u << event->session);
     if (!is_asked || event->vote == REDLOCK_VOTE_PENDING) return;
-    count_vote(m, lock, event->session, event->vote == REDLOCK_VOTE_GRANTED   ? METRIC_GRANTED
-                                        : event->vote == REDLOCK_VOTE_REFUSED ? METRIC_REFUSED : METRIC_UNKNOWN);
+    count_vote(m, lock, event->session,
+               event->vote == REDLOCK_VOTE_GRANTED   ? METRIC_GRANTED
+               : event->vote == REDLOCK_VOTE_REFUSED ? METRIC_REFUSED
+                                                     : METRIC_UNKNOWN);
 }
 
 /* ---- Nodes ---- */
@@ -204,7 +223,8 @@ static void end_trip(struct redlock_metrics *m, const struct redlock_event *even
     struct redlock_trip *trip = &m->nodes[event->session];
 
     if (trip->to_come == 0 || --trip->to_come > 0) return;
-    observe(m->trips[event->session], metrics_trips(), REDLOCK_METRICS_TRIPS, between(trip->began_at, event->at_us));
+    observe(m->trips[event->session], metrics_trips(), REDLOCK_METRICS_TRIPS,
+            between(trip->began_at, event->at_us));
 }
 
 static void count_node(struct redlock_metrics *m, const struct redlock_event *event)
@@ -231,7 +251,8 @@ static void end_hold(struct redlock_metrics *m, struct redlock_metered *lock, ui
 /* An extension that is under way has failed. */
 static void lose(struct redlock_metrics *m, struct redlock_metered *lock, uint64_t at_us)
 {
-    if (lock->phase == REDLOCK_PHASE_EXTENDING && lock->failure == LOSS_EXPIRED) lock->failure = LOSS_NO_QUORUM;
+    if (lock->phase == REDLOCK_PHASE_EXTENDING && lock->failure == LOSS_EXPIRED)
+        lock->failure = LOSS_NO_QUORUM;
     m->losses[lock->failure]++;
     end_hold(m, lock, at_us);
 }
@@ -260,21 +281,25 @@ enum { RELEASING_HELD = 1, RELEASING_LOST = 2 };
 
 static bool begins_to_acquire(const struct redlock_metered *lock, enum redlock_phase phase)
 {
-    return !lock->is_acquiring && (phase == REDLOCK_PHASE_WAITING || phase == REDLOCK_PHASE_NEEDS_ENTROPY ||
-                                   phase == REDLOCK_PHASE_ACQUIRING);
+    return !lock->is_acquiring &&
+           (phase == REDLOCK_PHASE_WAITING || phase == REDLOCK_PHASE_NEEDS_ENTROPY ||
+            phase == REDLOCK_PHASE_ACQUIRING);
 }
 
-static void begin_round(struct redlock_metrics *m, struct redlock_metered *lock, enum redlock_phase phase)
+static void begin_round(struct redlock_metrics *m, struct redlock_metered *lock,
+                        enum redlock_phase phase)
 {
     bool is_heard = metrics_count_of(lock->woken) >= redlock_quorum(m->node_count);
 
-    if (lock->phase == REDLOCK_PHASE_WAITING) m->wake_ups[is_heard ? WAKE_UP_HEARD : WAKE_UP_TIMER]++;
+    if (lock->phase == REDLOCK_PHASE_WAITING)
+        m->wake_ups[is_heard ? WAKE_UP_HEARD : WAKE_UP_TIMER]++;
     end_voting(m, lock);
     lock->is_voting = phase != REDLOCK_PHASE_RELEASING;
     lock->woken = 0;
 }
 
-static void enter_phase(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)
+static void enter_phase(struct redlock_metrics *m, struct redlock_metered *lock,
+                        const struct redlock_event *event)
 {
     enum redlock_phase phase = event->phase;
 
@@ -283,15 +308,19 @@ static void enter_phase(struct redlock_metrics *m, struct redlock_metered *lock,
         lock->failure = LOSS_EXPIRED;
         lock->began_at = event->at_us;
     }
-    if (phase == REDLOCK_PHASE_ACQUIRING || phase == REDLOCK_PHASE_EXTENDING || phase == REDLOCK_PHASE_RELEASING)
+    if (phase == REDLOCK_PHASE_ACQUIRING || phase == REDLOCK_PHASE_EXTENDING ||
+        phase == REDLOCK_PHASE_RELEASING)
         begin_round(m, lock, phase);
-    if (phase == REDLOCK_PHASE_RELEASING) lock->releasing = lock->is_held ? RELEASING_HELD : RELEASING_LOST;
-    if (phase == REDLOCK_PHASE_RELEASING || phase == REDLOCK_PHASE_IDLE) end_hold(m, lock, event->at_us);
+    if (phase == REDLOCK_PHASE_RELEASING)
+        lock->releasing = lock->is_held ? RELEASING_HELD : RELEASING_LOST;
+    if (phase == REDLOCK_PHASE_RELEASING || phase == REDLOCK_PHASE_IDLE)
+        end_hold(m, lock, event->at_us);
     lock->phase = (uint8_t)phase;
     forget_if_over(m, lock, event->at_us);
 }
 
-static void count_phase(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)
+static void count_phase(struct redlock_metrics *m, struct redlock_metered *lock,
+                        const struct redlock_event *event)
 {
     enum redlock_phase phase = event->phase;
     bool is_new = phase != REDLOCK_PHASE_IDLE && phase != REDLOCK_PHASE_INSPECTING;
@@ -311,23 +340,28 @@ static void hold(struct redlock_metered *lock, const struct redlock_event *event
     lock->failure = LOSS_EXPIRED;
 }
 
-static void count_extension(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)
+static void count_extension(struct redlock_metrics *m, struct redlock_metered *lock,
+                            const struct redlock_event *event)
 {
     m->extensions[outcome_of(event->status)]++;
     if (!lock || !lock->is_held) return;
-    observe(m->parts_left, metrics_parts(), REDLOCK_METRICS_PARTS,
-            millionths_of(between(event->at_us, lock->valid_until), (uint64_t)event->ttl_ms * 1000));
-    if (event->status != REDLOCK_OK) lock->failure = event->status == REDLOCK_TAKEN ? LOSS_REFUSED : LOSS_NO_QUORUM;
+    observe(
+        m->parts_left, metrics_parts(), REDLOCK_METRICS_PARTS,
+        millionths_of(between(event->at_us, lock->valid_until), (uint64_t)event->ttl_ms * 1000));
+    if (event->status != REDLOCK_OK)
+        lock->failure = event->status == REDLOCK_TAKEN ? LOSS_REFUSED : LOSS_NO_QUORUM;
 }
 
 /* Until it is held, the reason why the last attempt was lost. */
-static void count_attempt(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)
+static void count_attempt(struct redlock_metrics *m, struct redlock_metered *lock,
+                          const struct redlock_event *event)
 {
     m->attempts[outcome_of(event->status)]++;
     if (lock) lock->failure = event->status == REDLOCK_NO_QUORUM ? LOSS_NO_QUORUM : LOSS_EXPIRED;
 }
 
-static void count_verdict(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)
+static void count_verdict(struct redlock_metrics *m, struct redlock_metered *lock,
+                          const struct redlock_event *event)
 {
     count_silent_votes(m, lock, event);
     if (event->command == REDLOCK_COMMAND_ACQUIRE) count_attempt(m, lock, event);
@@ -337,7 +371,8 @@ static void count_verdict(struct redlock_metrics *m, struct redlock_metered *loc
     if (event->status == REDLOCK_OK && lock)  hold(lock, event);
 }
 
-static void end_release(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)
+static void end_release(struct redlock_metrics *m, struct redlock_metered *lock,
+                        const struct redlock_event *event)
 {
     bool is_confirmed = metrics_count_of(event->granted) >= redlock_quorum(m->node_count);
 
@@ -351,21 +386,24 @@ static void end_release(struct redlock_metrics *m, struct redlock_metered *lock,
 }
 
 /* Other events report the end of keeping, or of an extension. */
-static void count_end(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)
+static void count_end(struct redlock_metrics *m, struct redlock_metered *lock,
+                      const struct redlock_event *event)
 {
     bool lacks_votes = lock && event->status == REDLOCK_TIMEOUT && lock->failure == LOSS_NO_QUORUM;
 
     if (!lock) return;
-    if (event->command == REDLOCK_COMMAND_ACQUIRE || event->command == REDLOCK_COMMAND_EXTEND) count_silent_votes(m, lock, event);
+    if (event->command == REDLOCK_COMMAND_ACQUIRE || event->command == REDLOCK_COMMAND_EXTEND)
+        count_silent_votes(m, lock, event);
     if (lock->is_acquiring)
-        observe(m->acquires[outcome_of(lacks_votes ? REDLOCK_NO_QUORUM : event->status)], metrics_times(), REDLOCK_METRICS_TIMES,
-                between(lock->began_at, event->at_us));
+        observe(m->acquires[outcome_of(lacks_votes ? REDLOCK_NO_QUORUM : event->status)],
+                metrics_times(), REDLOCK_METRICS_TIMES, between(lock->began_at, event->at_us));
     lock->is_acquiring = false;
     if (lock->releasing) end_release(m, lock, event);
     forget_if_over(m, lock, event->at_us);
 }
 
-static void set_owed(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)
+static void set_owed(struct redlock_metrics *m, struct redlock_metered *lock,
+                     const struct redlock_event *event)
 {
     uint16_t bit = (uint16_t)(1u << event->session);
 
@@ -392,8 +430,9 @@ static void move(struct redlock_metrics *m, const struct redlock_event *event)
 
 static bool is_about_node(const struct redlock_event *event)
 {
-    return event->kind == REDLOCK_EVENT_READY || event->kind == REDLOCK_EVENT_DISCONNECTED || event->kind == REDLOCK_EVENT_SENT ||
-           event->kind == REDLOCK_EVENT_HEARD || event->kind == REDLOCK_EVENT_UNANSWERED;
+    return event->kind == REDLOCK_EVENT_READY || event->kind == REDLOCK_EVENT_DISCONNECTED ||
+           event->kind == REDLOCK_EVENT_SENT || event->kind == REDLOCK_EVENT_HEARD ||
+           event->kind == REDLOCK_EVENT_UNANSWERED;
 }
 
 /* Operations under way are not known any longer. */
@@ -413,7 +452,8 @@ void redlock_metrics_change(struct redlock_metrics *m, const struct redlock *r)
     }
 }
 
-void redlock_metrics_init(struct redlock_metrics *m, const struct redlock *r, struct redlock_metered *slots, size_t slot_count)
+void redlock_metrics_init(struct redlock_metrics *m, const struct redlock *r,
+                          struct redlock_metered *slots, size_t slot_count)
 {
     clear_bytes(m, sizeof *m);
     m->slots = slots;
@@ -422,7 +462,8 @@ void redlock_metrics_init(struct redlock_metrics *m, const struct redlock *r, st
     redlock_metrics_change(m, r);
 }
 
-static void count_lock(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)
+static void count_lock(struct redlock_metrics *m, struct redlock_metered *lock,
+                       const struct redlock_event *event)
 {
     switch (event->kind) {
     case REDLOCK_EVENT_HEARD:
@@ -447,11 +488,13 @@ void redlock_metrics_count(struct redlock_metrics *m, const struct redlock_event
     if (lock) look_at_clock(m, lock, event->at_us);
     if (event->kind == REDLOCK_EVENT_SENT)  begin_trip(m, event);
     if (event->kind == REDLOCK_EVENT_HEARD) end_trip(m, event);
-    if (event->kind == REDLOCK_EVENT_READY || event->kind == REDLOCK_EVENT_DISCONNECTED) count_node(m, event);
+    if (event->kind == REDLOCK_EVENT_READY || event->kind == REDLOCK_EVENT_DISCONNECTED)
+        count_node(m, event);
     if (event->lock) count_lock(m, lock, event);
 }
 
-void redlock_metrics_give_up(struct redlock_metrics *m, const struct redlock_lock *lock, uint64_t now_us)
+void redlock_metrics_give_up(struct redlock_metrics *m, const struct redlock_lock *lock,
+                             uint64_t now_us)
 {
     struct redlock_metered *metered = find(m, lock);
 
@@ -461,7 +504,8 @@ void redlock_metrics_give_up(struct redlock_metrics *m, const struct redlock_loc
 void redlock_metrics_lost(struct redlock_metrics *m, uint64_t lost)
 {
     if (lost == m->lost_seen) return;
-    m->lost_events += lost - (lost > m->lost_seen ? m->lost_seen : 0);     /* Otherwise it is another ring. */
+    /* Otherwise it is another ring. */
+    m->lost_events += lost - (lost > m->lost_seen ? m->lost_seen : 0);
     m->lost_seen = lost;
     forget_all(m);
 }

@@ -19,7 +19,8 @@ enum { NO_NODE = REDLOCK_NODES_MAX, DIGITS_MAX = 20, DECIMALS = 6 };
 
 static void put(struct page *page, char c)
 {
-    if (page->length >= page->from && page->length - page->from + 1 < page->size) page->buffer[page->length - page->from] = c;
+    if (page->length >= page->from && page->length - page->from + 1 < page->size)
+        page->buffer[page->length - page->from] = c;
     page->length++;
 }
 
@@ -137,7 +138,8 @@ static void end_line(struct page *page, bool is_open, uint64_t number, bool is_i
     put(page, '\n');
 }
 
-static void put_line(struct page *page, const struct series *series, const char *suffix, uint64_t number, bool is_in_millionths)
+static void put_line(struct page *page, const struct series *series, const char *suffix,
+                     uint64_t number, bool is_in_millionths)
 {
     bool is_open = false;
 
@@ -147,7 +149,8 @@ static void put_line(struct page *page, const struct series *series, const char 
     end_line(page, is_open, number, is_in_millionths);
 }
 
-static void put_bucket(struct page *page, const struct series *series, const uint32_t *end, uint64_t number)
+static void put_bucket(struct page *page, const struct series *series, const uint32_t *end,
+                       uint64_t number)
 {
     bool is_open = false;
 
@@ -158,8 +161,8 @@ static void put_bucket(struct page *page, const struct series *series, const uin
     end_line(page, is_open, number, false);
 }
 
-static void put_histogram(struct page *page, const struct series *series, const uint64_t *histogram, const uint32_t *ends,
-                          unsigned count)
+static void put_histogram(struct page *page, const struct series *series, const uint64_t *histogram,
+                          const uint32_t *ends, unsigned count)
 {
     uint64_t sum = 0;
 
@@ -172,8 +175,8 @@ static void put_histogram(struct page *page, const struct series *series, const 
 }
 
 /* A number by itself. */
-static void put_metric(struct page *page, const char *name, const char *type, const char *help, uint64_t number,
-                       bool is_in_millionths)
+static void put_metric(struct page *page, const char *name, const char *type, const char *help,
+                       uint64_t number, bool is_in_millionths)
 {
     const struct series series = { .name = name, .node = NO_NODE };
 
@@ -192,7 +195,8 @@ static void put_gauge(struct page *page, const char *name, const char *help, uin
 }
 
 /* One counter for each value of a label. */
-static void put_series(struct page *page, struct series series, const char *const *values, unsigned count, const uint64_t *numbers)
+static void put_series(struct page *page, struct series series, const char *const *values,
+                       unsigned count, const uint64_t *numbers)
 {
     for (unsigned i = 0; i < count; i++) {
         series.value = values[i];
@@ -200,8 +204,8 @@ static void put_series(struct page *page, struct series series, const char *cons
     }
 }
 
-static void put_counters(struct page *page, const struct series *series, const char *help, const char *const *values,
-                         unsigned count, const uint64_t *numbers)
+static void put_counters(struct page *page, const struct series *series, const char *help,
+                         const char *const *values, unsigned count, const uint64_t *numbers)
 {
     begin_metric(page, series->name, "counter", help);
     put_series(page, *series, values, count, numbers);
@@ -209,17 +213,22 @@ static void put_counters(struct page *page, const struct series *series, const c
 
 /* ---- Metrics ---- */
 
-static const char *const outcomes[] = { "ok", "taken", "no_quorum", "too_late", "lost", "timeout", "cancelled", "error" };
+static const char *const outcomes[] = {
+    "ok", "taken", "no_quorum", "too_late", "lost", "timeout", "cancelled", "error"
+};
 
 static void put_build(struct page *page, uint64_t wall_us)
 {
-    const struct series series = { .name = "redlock_build_info", .label = "version", .value = redlock_version(), .node = NO_NODE };
+    const struct series series = {
+        .name = "redlock_build_info", .label = "version", .value = redlock_version(),
+        .node = NO_NODE
+    };
 
     begin_metric(page, series.name, "gauge", "Version of redlock.");
     put_line(page, &series, "", 1, false);
     if (wall_us > 0)
-        put_metric(page, "redlock_updated_timestamp_seconds", "gauge", "When these metrics were written, since 1970.", wall_us,
-                   true);
+        put_metric(page, "redlock_updated_timestamp_seconds", "gauge",
+                   "When these metrics were written, since 1970.", wall_us, true);
 }
 
 static bool is_held_at(const struct redlock_metered *lock, uint64_t now_us)
@@ -246,14 +255,18 @@ static void put_state(struct page *page, uint64_t now_us)
 
 static void put_acquires(struct page *page)
 {
-    struct series series = { .name = "redlock_acquire_seconds", .label = "outcome", .node = NO_NODE };
+    struct series series = {
+        .name = "redlock_acquire_seconds", .label = "outcome", .node = NO_NODE
+    };
 
     begin_metric(page, series.name, "histogram", "Time to acquire a lock, with waiting.");
     for (unsigned i = 0; i < REDLOCK_METRICS_OUTCOMES; i++) {
         uint64_t count = i <= OUTCOME_NO_QUORUM || i == OUTCOME_TIMEOUT;
         for (unsigned j = 0; j <= REDLOCK_METRICS_TIMES; j++) count |= page->m->acquires[i][j];
         series.value = outcomes[i];
-        if (count > 0) put_histogram(page, &series, page->m->acquires[i], metrics_times(), REDLOCK_METRICS_TIMES);
+        if (count > 0)
+            put_histogram(page, &series, page->m->acquires[i], metrics_times(),
+                          REDLOCK_METRICS_TIMES);
     }
 }
 
@@ -262,9 +275,11 @@ static void put_holds(struct page *page)
     const struct series hold = { .name = "redlock_hold_seconds", .node = NO_NODE };
     const struct series part = { .name = "redlock_validity_left_ratio", .node = NO_NODE };
 
-    begin_metric(page, hold.name, "histogram", "Time from the acquire to the release, or the loss.");
+    begin_metric(page, hold.name, "histogram",
+                 "Time from the acquire to the release, or the loss.");
     put_histogram(page, &hold, page->m->holds, metrics_times(), REDLOCK_METRICS_TIMES);
-    begin_metric(page, part.name, "histogram", "Part of the TTL that was left when an extension was decided.");
+    begin_metric(page, part.name, "histogram",
+                 "Part of the TTL that was left when an extension was decided.");
     put_histogram(page, &part, page->m->parts_left, metrics_parts(), REDLOCK_METRICS_PARTS);
 }
 
@@ -274,16 +289,26 @@ static void put_operations(struct page *page)
     static const char *const reasons[] = { "expired", "refused", "no_quorum" };
     static const char *const kinds[] = { "heard", "timer" };
     const struct redlock_metrics *m = page->m;
-    const struct series attempts = { .name = "redlock_attempts_total", .label = "outcome", .node = NO_NODE };
-    const struct series extensions = { .name = "redlock_extensions_total", .label = "outcome", .node = NO_NODE };
-    const struct series released = { .name = "redlock_releases_total", .label = "outcome", .node = NO_NODE };
+    const struct series attempts = {
+        .name = "redlock_attempts_total", .label = "outcome", .node = NO_NODE
+    };
+    const struct series extensions = {
+        .name = "redlock_extensions_total", .label = "outcome", .node = NO_NODE
+    };
+    const struct series released = {
+        .name = "redlock_releases_total", .label = "outcome", .node = NO_NODE
+    };
     const struct series lost = { .name = "redlock_lost_total", .label = "reason", .node = NO_NODE };
-    const struct series woken = { .name = "redlock_wake_ups_total", .label = "kind", .node = NO_NODE };
+    const struct series woken = {
+        .name = "redlock_wake_ups_total", .label = "kind", .node = NO_NODE
+    };
 
-    put_counters(page, &attempts, "Rounds to acquire.", outcomes, OUTCOME_TOO_LATE + 1, m->attempts);
+    put_counters(page, &attempts, "Rounds to acquire.", outcomes, OUTCOME_TOO_LATE + 1,
+                 m->attempts);
     put_counters(page, &extensions, "Rounds to extend.", outcomes, OUTCOME_LOST + 1, m->extensions);
     put_counters(page, &released, "Releases.", releases, RELEASE_LOST + 1, m->releases);
-    put_counters(page, &lost, "Locks that ended without a release.", reasons, LOSS_NO_QUORUM + 1, m->losses);
+    put_counters(page, &lost, "Locks that ended without a release.", reasons, LOSS_NO_QUORUM + 1,
+                 m->losses);
     put_counters(page, &woken, "Attempts behind a pause.", kinds, WAKE_UP_TIMER + 1, m->wake_ups);
 }
 
@@ -303,16 +328,22 @@ static void put_trips(struct page *page)
 
     begin_metric(page, series.name, "histogram", "Time from a command to its answer.");
     for (; series.node < page->m->node_count; series.node++)
-        put_histogram(page, &series, page->m->trips[series.node], metrics_trips(), REDLOCK_METRICS_TRIPS);
+        put_histogram(page, &series, page->m->trips[series.node], metrics_trips(),
+                      REDLOCK_METRICS_TRIPS);
 }
 
 /* The order is that of enum redlock_trouble. */
 static const char trouble_names[][sizeof "max_clients"] = {
-    "", "new", "unreachable", "closed", "silent", "protocol", "restarted", "same_server", "replica", "cluster", "sentinel",
-    "no_identity", "noauth", "wrongpass", "noperm", "loading", "readonly", "moved", "clusterdown", "oom", "misconf",
-    "masterdown", "noreplicas", "busy", "noscript", "wrongtype", "max_clients", "denied", "ahead", "other_error"
+    "", "new", "unreachable", "closed", "silent", "protocol", "restarted", "same_server", "replica",
+    "cluster", "sentinel",
+    "no_identity", "noauth", "wrongpass", "noperm", "loading", "readonly", "moved", "clusterdown",
+    "oom", "misconf",
+    "masterdown", "noreplicas", "busy", "noscript", "wrongtype", "max_clients", "denied", "ahead",
+    "other_error"
 };
-REDLOCK_STATIC_ASSERT(sizeof trouble_names / sizeof *trouble_names == REDLOCK_TROUBLE_OTHER_ERROR + 1, "each has a name");
+REDLOCK_STATIC_ASSERT(sizeof trouble_names / sizeof *trouble_names ==
+                          REDLOCK_TROUBLE_OTHER_ERROR + 1,
+                      "each has a name");
 
 static void put_troubles(struct page *page, const struct redlock *r, uint64_t now_us)
 {
@@ -327,23 +358,25 @@ static void put_troubles(struct page *page, const struct redlock *r, uint64_t no
 
 static void put_nodes(struct page *page, const struct redlock *r, uint64_t now_us)
 {
-    struct series restarts = { .name = "redlock_node_restarts_total" }, up = { .name = "redlock_node_up" },
-                  votes = { .name = "redlock_node_votes" };
+    struct series restarts = { .name = "redlock_node_restarts_total" },
+                  up = { .name = "redlock_node_up" }, votes = { .name = "redlock_node_votes" };
 
     begin_metric(page, restarts.name, "counter", "Another server than before, or a restart.");
     for (; restarts.node < page->m->node_count; restarts.node++)
         put_line(page, &restarts, "", page->m->restarts[restarts.node], false);
     if (!r) return;
     begin_metric(page, up.name, "gauge", "Does the node answer?");
-    for (; up.node < page->m->node_count; up.node++) put_line(page, &up, "", page->m->nodes[up.node].is_up, false);
+    for (; up.node < page->m->node_count; up.node++)
+        put_line(page, &up, "", page->m->nodes[up.node].is_up, false);
     begin_metric(page, votes.name, "gauge", "Has the node a vote?");
     for (; votes.node < page->m->node_count; votes.node++)
         put_line(page, &votes, "", redlock_node_votes(r, votes.node, now_us), false);
     put_troubles(page, r, now_us);
 }
 
-size_t redlock_metrics_text(const struct redlock_metrics *m, const struct redlock *r, uint64_t now_us, uint64_t wall_us,
-                            size_t from, char *buffer, size_t size)
+size_t redlock_metrics_text(const struct redlock_metrics *m, const struct redlock *r,
+                            uint64_t now_us, uint64_t wall_us, size_t from, char *buffer,
+                            size_t size)
 {
     struct page page = { .buffer = buffer, .size = size, .from = from, .m = m };
     size_t left;
@@ -356,8 +389,10 @@ size_t redlock_metrics_text(const struct redlock_metrics *m, const struct redloc
     put_votes(&page);
     put_trips(&page);
     put_nodes(&page, r, now_us);
-    put_counter(&page, "redlock_metrics_lost_events_total", "Events that are missing in these metrics.", m->lost_events);
-    put_counter(&page, "redlock_metrics_untracked_rounds_total", "Rounds of locks that had no slot.", m->untracked_rounds);
+    put_counter(&page, "redlock_metrics_lost_events_total",
+                "Events that are missing in these metrics.", m->lost_events);
+    put_counter(&page, "redlock_metrics_untracked_rounds_total",
+                "Rounds of locks that had no slot.", m->untracked_rounds);
     left = page.length > from ? page.length - from : 0;
     if (size > 0) buffer[left < size ? left : size - 1] = '\0';
     return left;
@@ -379,7 +414,8 @@ static bool is_letter(char c)
 
 static bool is_label_name(const char *name)
 {
-    static const char ours[][sizeof "outcome"] = { "le", "node", "vote", "outcome", "reason", "kind", "trouble", "version" };
+    static const char ours[][sizeof "outcome"] = { "le",     "node", "vote",    "outcome",
+                                                   "reason", "kind", "trouble", "version" };
 
     if (!is_letter(name[0]) || (name[0] == '_' && name[1] == '_')) return false;
     for (unsigned i = 0; i < sizeof ours / sizeof *ours; i++)
@@ -389,7 +425,8 @@ static bool is_label_name(const char *name)
     return true;
 }
 
-enum redlock_status redlock_metrics_set_labels(struct redlock_metrics *m, const struct redlock_label *labels, unsigned count)
+enum redlock_status redlock_metrics_set_labels(struct redlock_metrics *m,
+                                               const struct redlock_label *labels, unsigned count)
 {
     if (count > REDLOCK_LABELS_MAX) return REDLOCK_BAD_CONFIG;
     for (unsigned i = 0; i < count; i++) {

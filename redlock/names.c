@@ -9,20 +9,24 @@ static bool is_same(const struct redlock_name *a, const struct redlock_name *b)
     return a->size == b->size && are_same_bytes(a->bytes, b->bytes, a->size);
 }
 
-bool names_are_of(const struct redlock *r, const struct redlock_lock *lock, const struct redlock_name *names, unsigned count)
+bool names_are_of(const struct redlock *r, const struct redlock_lock *lock,
+                  const struct redlock_name *names, unsigned count)
 {
     if (lock->name_count != count) return false;
-    return count > 1 ? r->sets->are_same(names_of(lock), names, count) : is_same(&lock->name, names);
+    return count > 1 ? r->sets->are_same(names_of(lock), names, count)
+                     : is_same(&lock->name, names);
 }
 
-REDLOCK_OUTLINE static bool is_among(const struct redlock_name *name, const struct redlock_name *names, unsigned count)
+REDLOCK_OUTLINE static bool is_among(const struct redlock_name *name,
+                                     const struct redlock_name *names, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         if (is_same(name, &names[i])) return true;
     return false;
 }
 
-static bool names_are_same(const struct redlock_name *set, const struct redlock_name *names, unsigned count)
+static bool names_are_same(const struct redlock_name *set, const struct redlock_name *names,
+                           unsigned count)
 {
     bool same = true;
 
@@ -33,10 +37,10 @@ static bool names_are_same(const struct redlock_name *set, const struct redlock_
 /* True if a lock of that name would overwrite a key that another lock keeps beside its own. */
 REDLOCK_OUTLINE static bool is_reserved(const struct redlock_name *name)
 {
-    static const char suffixes[] =      /* Each name follows its size. */
-        "\7" REDLOCK_TICKET_SUFFIX "\10" REDLOCK_WAITERS_SUFFIX "\7" REDLOCK_LEADER_SUFFIX "\5" REDLOCK_DONE_SUFFIX
-        "\10" REDLOCK_READERS_SUFFIX "\7" REDLOCK_WRITER_SUFFIX "\6" REDLOCK_QUEUE_SUFFIX "\6" REDLOCK_LEASE_SUFFIX
-        "\6" REDLOCK_GRANT_SUFFIX;
+    static const char suffixes[] = /* Each name follows its size. */
+        "\7" REDLOCK_TICKET_SUFFIX "\10" REDLOCK_WAITERS_SUFFIX "\7" REDLOCK_LEADER_SUFFIX
+        "\5" REDLOCK_DONE_SUFFIX "\10" REDLOCK_READERS_SUFFIX "\7" REDLOCK_WRITER_SUFFIX
+        "\6" REDLOCK_QUEUE_SUFFIX "\6" REDLOCK_LEASE_SUFFIX "\6" REDLOCK_GRANT_SUFFIX;
     const char *end = (const char *)name->bytes + name->size;
     size_t size;
 
@@ -57,7 +61,8 @@ bool names_are_shared(const struct redlock_name *names, unsigned count)
     return false;
 }
 
-bool names_have_same_roles(const struct redlock_lock *lock, const struct redlock_name *names, unsigned count)
+bool names_have_same_roles(const struct redlock_lock *lock, const struct redlock_name *names,
+                           unsigned count)
 {
     const struct redlock_name *ours = names_of(lock);
 
@@ -86,8 +91,9 @@ static bool comes_after(const struct redlock_name *a, const struct redlock_name 
     return order > 0 || (order == 0 && a->size > b->size);
 }
 
-/* The part of a name that a cluster hashes, behind the first brace and before the next closing one, with the first brace. Keys
- * beside a resource have it as well (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/, "Hash tags"). */
+/* The part of a name that a cluster hashes, behind the first brace and before the next closing one,
+ * with the first brace. Keys beside a resource have it as well
+ * (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/, "Hash tags"). */
 static struct redlock_name tag_of(const struct redlock_name *name)
 {
     const char *bytes = (const char *)name->bytes;
@@ -113,7 +119,8 @@ static bool have_one_slot(const struct redlock_name *names, unsigned count)
     return true;
 }
 
-static enum redlock_status names_check(const struct redlock *r, const struct redlock_name *names, unsigned count, bool is_shared)
+static enum redlock_status names_check(const struct redlock *r, const struct redlock_name *names,
+                                       unsigned count, bool is_shared)
 {
     size_t room = r->config.resource_max;
 

@@ -2,12 +2,16 @@
 
 #include "handshake.h"
 
-REDLOCK_STATIC_ASSERT(REDLOCK_ERROR_MAX >= 32 && REDLOCK_ERROR_MAX <= UINT8_MAX, "an error's size is kept in a byte");
+REDLOCK_STATIC_ASSERT(REDLOCK_ERROR_MAX >= 32 && REDLOCK_ERROR_MAX <= UINT8_MAX,
+                      "an error's size is kept in a byte");
 REDLOCK_STATIC_ASSERT(sizeof(struct resp_parser) <= sizeof(((struct redlock_node *)0)->parser),
                       "REDLOCK_PARSER_WORDS is too small");
 
-/* S16: the most that a node may send. INFO has some 5,000 bytes. 64 x 64 x 64 short items are read in a fraction of a second. */
-static const struct resp_limits limits = { .line_max = 16384, .bulk_max = 65536, .elements_max = 64, .depth_max = 3 };
+/* S16: the most that a node may send. INFO has some 5,000 bytes. 64 x 64 x 64 short items are read
+ * in a fraction of a second. */
+static const struct resp_limits limits = {
+    .line_max = 16384, .bulk_max = 65536, .elements_max = 64, .depth_max = 3
+};
 
 static struct resp_parser *parser_of(struct redlock_node *node)
 {
@@ -55,7 +59,8 @@ static void end_unneeded(struct redlock_node *node)
     node_give_up(node, REDLOCK_TROUBLE_NEW, NULL);
 }
 
-bool node_tick(struct redlock_node *node, const struct redlock_config *config, bool is_needed, uint64_t now_us)
+bool node_tick(struct redlock_node *node, const struct redlock_config *config, bool is_needed,
+               uint64_t now_us)
 {
     bool overdue = now_us >= node->alarm_at;
 
@@ -94,10 +99,12 @@ uint64_t node_wake_at(const struct redlock_node *node, bool is_needed)
 }
 
 /* The next command of the handshake that is not left out with this login. */
-static void step_from(struct redlock_node *node, unsigned step, const struct redlock_scripts *scripts)
+static void step_from(struct redlock_node *node, unsigned step,
+                      const struct redlock_scripts *scripts)
 {
-    while (step != REDLOCK_COMMAND_READY && handshake_leaves_out((enum redlock_command)step, &node->login, scripts,
-                                                                 is_for_wake_ups(node)))
+    while (step != REDLOCK_COMMAND_READY &&
+           handshake_leaves_out((enum redlock_command)step, &node->login, scripts,
+                                is_for_wake_ups(node)))
         step++;
     node->step = (uint8_t)step;
 }
@@ -114,7 +121,8 @@ void node_connected(struct redlock_node *node, const struct redlock_config *conf
     node->step = REDLOCK_COMMAND_AUTH;
 }
 
-void node_note(struct redlock_node *node, enum redlock_command command, enum redlock_trouble trouble, const char *text)
+void node_note(struct redlock_node *node, enum redlock_command command,
+               enum redlock_trouble trouble, const char *text)
 {
     size_t size = length_of(text, sizeof node->error - 1);
 
@@ -126,11 +134,14 @@ void node_note(struct redlock_node *node, enum redlock_command command, enum red
 
 void node_give_up(struct redlock_node *node, enum redlock_trouble trouble, const char *text)
 {
-    /* A cluster's node that has not the key of one lock may have those of others. It is asked again soon whether it is a master. */
+    /* A cluster's node that has not the key of one lock may have those of others. It is asked again
+     * soon whether it is a master. */
     unsigned failures_max = trouble == REDLOCK_TROUBLE_MOVED ? 1 : NODE_FAILURES_MAX;
 
-    /* A good connection that was closed may be back at once. One that fell silent is not waited for. */
-    node->settled = node->state != NODE_READY || trouble == REDLOCK_TROUBLE_SILENT || node->failures > 0;
+    /* A good connection that was closed may be back at once. One that fell silent is
+     * not waited for. */
+    node->settled =
+        node->state != NODE_READY || trouble == REDLOCK_TROUBLE_SILENT || node->failures > 0;
     if (node->failures < failures_max) node->failures++;
     set_state(node, NODE_CLOSING);
     node_note(node, REDLOCK_COMMAND_NONE, trouble, text);
@@ -163,11 +174,12 @@ void node_disconnected(struct redlock_node *node, uint64_t now_us, uint64_t dela
 
 uint32_t node_half_delay_us(const struct redlock_node *node, unsigned failures_max)
 {
-    return NODE_DELAY_FIRST_MS * 500u << (node->failures < failures_max ? node->failures : failures_max);
+    return NODE_DELAY_FIRST_MS * 500u
+           << (node->failures < failures_max ? node->failures : failures_max);
 }
 
-/* A server has no vote for this long after its start. For tickets it is so much longer that every honest wall clock has by then
- * passed every ticket from before the start (see wire.h). */
+/* A server has no vote for this long after its start. For tickets it is so much longer that every
+ * honest wall clock has by then passed every ticket from before the start (see wire.h). */
 REDLOCK_OUTLINE static uint64_t guard_us(const struct redlock_config *config, bool for_ticket)
 {
     uint64_t guard_ms = config->guard_ms;
@@ -177,23 +189,27 @@ REDLOCK_OUTLINE static uint64_t guard_us(const struct redlock_config *config, bo
 }
 
 /* The rest of the guard. A clock that goes back is no clock, so all of it is left. */
-static uint64_t guard_left_us(const struct redlock_node *node, const struct redlock_config *config, bool for_ticket,
-                              uint64_t now_us)
+static uint64_t guard_left_us(const struct redlock_node *node, const struct redlock_config *config,
+                              bool for_ticket, uint64_t now_us)
 {
-    uint64_t guard = node->has_run_id ? guard_us(config, for_ticket) : 0;   /* Without: trusted (see note_server()). */
+    /* Without: trusted (see note_server()). */
+    uint64_t guard = node->has_run_id ? guard_us(config, for_ticket) : 0;
     uint64_t up = now_us >= node->met_at ? now_us - node->met_at + node->uptime_us : 0;
 
     return up < guard ? guard - up : 0;
 }
 
-bool node_votes(const struct redlock_node *node, const struct redlock_config *config, bool for_ticket, uint64_t now_us)
+bool node_votes(const struct redlock_node *node, const struct redlock_config *config,
+                bool for_ticket, uint64_t now_us)
 {
     return node->state == NODE_READY && guard_left_us(node, config, for_ticket, now_us) == 0;
 }
 
-uint64_t node_votes_at(const struct redlock_node *node, const struct redlock_config *config, bool for_ticket, uint64_t now_us)
+uint64_t node_votes_at(const struct redlock_node *node, const struct redlock_config *config,
+                       bool for_ticket, uint64_t now_us)
 {
-    return node->state == NODE_READY ? now_us + guard_left_us(node, config, for_ticket, now_us) : REDLOCK_NEVER;
+    return node->state == NODE_READY ? now_us + guard_left_us(node, config, for_ticket, now_us)
+                                     : REDLOCK_NEVER;
 }
 
 /* ---- Questions ---- */
@@ -203,7 +219,8 @@ bool node_can_ask(const struct redlock_node *node, const struct redlock_config *
     return node->asked_count < config->pipeline;
 }
 
-struct redlock_asked *node_asked_at(struct redlock_node *node, const struct redlock_config *config, unsigned i)
+struct redlock_asked *node_asked_at(struct redlock_node *node, const struct redlock_config *config,
+                                    unsigned i)
 {
     unsigned at = (unsigned)node->asked_first + i;
 
@@ -214,12 +231,14 @@ void node_asked(struct redlock_node *node, const struct redlock_config *config, 
                 const struct redlock_asked *asked)
 {
     REDLOCK_CHECK(node_can_ask(node, config));
-    if (node->state == NODE_READY && node->asked_count == 0) node->alarm_at = now_us + NODE_HANG_FACTOR * timeout_us(config);
+    if (node->state == NODE_READY && node->asked_count == 0)
+        node->alarm_at = now_us + NODE_HANG_FACTOR * timeout_us(config);
     *node_asked_at(node, config, node->asked_count) = *asked;
     node->asked_count++;
 }
 
-bool node_take_asked(struct redlock_node *node, const struct redlock_config *config, struct redlock_asked *asked)
+bool node_take_asked(struct redlock_node *node, const struct redlock_config *config,
+                     struct redlock_asked *asked)
 {
     if (node->asked_count == 0) return false;
     *asked = node->asked[node->asked_first];
@@ -229,8 +248,9 @@ bool node_take_asked(struct redlock_node *node, const struct redlock_config *con
     return true;
 }
 
-void node_put_handshake(struct redlock_node *node, const struct redlock_config *config, const struct redlock_scripts *scripts,
-                const uint8_t engine[REDLOCK_NAME_SIZE], uint64_t now_us)
+void node_put_handshake(struct redlock_node *node, const struct redlock_config *config,
+                        const struct redlock_scripts *scripts,
+                        const uint8_t engine[REDLOCK_NAME_SIZE], uint64_t now_us)
 {
     struct resp_writer w;
 
@@ -238,7 +258,8 @@ void node_put_handshake(struct redlock_node *node, const struct redlock_config *
     step_from(node, node->step, scripts);
     while (node->step != REDLOCK_COMMAND_READY && node_can_ask(node, config) && !w.apart) {
         struct redlock_asked asked = { .command = node->step };
-        if (!handshake_put(&w, (enum redlock_command)node->step, &node->login, scripts, engine)) break;
+        if (!handshake_put(&w, (enum redlock_command)node->step, &node->login, scripts, engine))
+            break;
         node_asked(node, config, now_us, &asked);
         step_from(node, node->step + 1u, scripts);
     }
@@ -247,8 +268,8 @@ void node_put_handshake(struct redlock_node *node, const struct redlock_config *
 
 /* ---- Sending ---- */
 
-REDLOCK_OUTLINE void node_begin_writing(const struct redlock_node *node, const struct redlock_config *config,
-                                        struct resp_writer *w)
+REDLOCK_OUTLINE void node_begin_writing(const struct redlock_node *node,
+                                        const struct redlock_config *config, struct resp_writer *w)
 {
     resp_write_begin(w, node->send, config->send_size, node->send_end);
 }
@@ -289,7 +310,8 @@ void node_sent(struct redlock_node *node, size_t size)
 /* ---- Answers ---- */
 
 /* INFO is too long to be kept, so it is read line by line as it arrives. */
-static void read_info(struct redlock_node *node, const struct redlock_scripts *scripts, const uint8_t *data, size_t size)
+static void read_info(struct redlock_node *node, const struct redlock_scripts *scripts,
+                      const uint8_t *data, size_t size)
 {
     struct redlock_reply *reply = &node->reply;
 
@@ -323,7 +345,8 @@ static void begin_reply(struct redlock_reply *reply, const struct resp_item *ite
     reply->text_size = 0;
 }
 
-REDLOCK_OUTLINE static void keep_item(struct redlock_node *node, const struct redlock_scripts *scripts,
+REDLOCK_OUTLINE static void keep_item(struct redlock_node *node,
+                                      const struct redlock_scripts *scripts,
                                       const struct resp_item *item, enum redlock_command command)
 {
     struct redlock_reply *reply = &node->reply;
@@ -331,7 +354,8 @@ REDLOCK_OUTLINE static void keep_item(struct redlock_node *node, const struct re
     if (!reply->begun) begin_reply(reply, item);
     if (command == REDLOCK_COMMAND_INFO && item->type == RESP_BULK && item->depth == 0) {
         read_info(node, scripts, item->data, item->size);
-    } else if (item->type == RESP_BULK || item->type == RESP_SIMPLE || (item->type == RESP_ERROR && item->depth == 0)) {
+    } else if (item->type == RESP_BULK || item->type == RESP_SIMPLE ||
+               (item->type == RESP_ERROR && item->depth == 0)) {
         if (reply->text_done && !is_for_wake_ups(node)) return;
         append_bytes(reply, item->data, item->size);
         reply->text_done = item->last;
@@ -356,21 +380,25 @@ static void hand_out(struct redlock_node *node, struct wire_reply *out)
 /* The question that the next reply answers. */
 static enum redlock_command command_of(const struct redlock_node *node)
 {
-    return node->asked_count > 0 ? (enum redlock_command)node->asked[node->asked_first].command : REDLOCK_COMMAND_NONE;
+    return node->asked_count > 0 ? (enum redlock_command)node->asked[node->asked_first].command
+                                 : REDLOCK_COMMAND_NONE;
 }
 
 REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct redlock_config *config,
                                      const struct redlock_scripts *scripts, uint64_t now_us,
-                                     struct redlock_question **questions, struct redlock_asked *asked, struct wire_reply *reply)
+                                     struct redlock_question **questions,
+                                     struct redlock_asked *asked, struct wire_reply *reply)
 {
-    while (node->receive_start < node->receive_end && (node->state == NODE_HANDSHAKE || node->state == NODE_READY)) {
+    while (node->receive_start < node->receive_end &&
+           (node->state == NODE_HANDSHAKE || node->state == NODE_READY)) {
         struct resp_item item;
         enum redlock_command command;
         size_t consumed;
-        /* The buffer is always reported as full, so that a string is delivered as soon as its bytes are there, and none is too
-         * long. */
-        enum resp_status status = resp_parse(parser_of(node), node->receive + node->receive_start,
-                                             node->receive_end - node->receive_start, true, &consumed, &item);
+        /* The buffer is always reported as full, so that a string is delivered as soon as its bytes
+         * are there, and none is too long. */
+        enum resp_status status =
+            resp_parse(parser_of(node), node->receive + node->receive_start,
+                       node->receive_end - node->receive_start, true, &consumed, &item);
         node->receive_start += (uint32_t)consumed;
         if (status == RESP_MORE) return false;
         if (status != RESP_OK) {
@@ -383,20 +411,24 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
         }
         command = command_of(node);
         if (command != REDLOCK_COMMAND_QUESTION) keep_item(node, scripts, &item, command);
-        else if (*questions)          (*questions)->feature->read(questions, node->asked[node->asked_first].round, &item);
+        else if (*questions)
+            (*questions)->feature->read(questions, node->asked[node->asked_first].round, &item);
         if (!item.ends_reply) continue;
-        node->alarm_at = node->state == NODE_READY ? now_us + NODE_HANG_FACTOR * timeout_us(config) : node->alarm_at;
+        node->alarm_at = node->state == NODE_READY ? now_us + NODE_HANG_FACTOR * timeout_us(config)
+                                                   : node->alarm_at;
         if (command != REDLOCK_COMMAND_QUESTION) hand_out(node, reply);
-        if (!node_take_asked(node, config, asked)) *asked = (struct redlock_asked){ .command = REDLOCK_COMMAND_NONE };
+        if (!node_take_asked(node, config, asked)) *asked = (struct redlock_asked){
+            .command = REDLOCK_COMMAND_NONE
+        };
         return true;
     }
     return false;
 }
 
-/* True if the session may go on although this command was refused, in whatever words. If the configuration allows it, the server
- * may be unknown (S12). A name is a courtesy. */
-static bool is_tolerated(struct redlock_node *node, const struct redlock_config *config, enum redlock_command command,
-                         enum redlock_trouble trouble)
+/* True if the session may go on although this command was refused, in whatever words. If the
+ * configuration allows it, the server may be unknown (S12). A name is a courtesy. */
+static bool is_tolerated(struct redlock_node *node, const struct redlock_config *config,
+                         enum redlock_command command, enum redlock_trouble trouble)
 {
     if (wire_ends_session(trouble)) return false;
     if (command == REDLOCK_COMMAND_EVAL) return config->asks_only;
@@ -404,16 +436,20 @@ static bool is_tolerated(struct redlock_node *node, const struct redlock_config 
     return command == REDLOCK_COMMAND_SETNAME || node->identity.unknown;
 }
 
-bool node_read_handshake(struct redlock_node *node, const struct redlock_config *config, const struct redlock_scripts *scripts,
-                        uint64_t now_us, enum redlock_command command, const struct wire_reply *reply)
+bool node_read_handshake(struct redlock_node *node, const struct redlock_config *config,
+                         const struct redlock_scripts *scripts, uint64_t now_us,
+                         enum redlock_command command, const struct wire_reply *reply)
 {
     struct redlock_asked asked = { .command = (uint8_t)command };
     enum redlock_trouble trouble;
 
-    switch (scripts->loading ? scripts->loading->read(node, &asked, scripts, reply) : wire_read(&asked, reply)) {
+    switch (scripts->loading ? scripts->loading->read(node, &asked, scripts, reply)
+                             : wire_read(&asked, reply)) {
     case REDLOCK_ANSWER_GRANTED:
-        if (node->login.managed && node->identity.trouble == REDLOCK_TROUBLE_CLUSTER) node->identity.trouble = REDLOCK_TROUBLE_NONE;
-        if (command == REDLOCK_COMMAND_INFO && scripts->identify) scripts->identify(node, config, now_us);
+        if (node->login.managed && node->identity.trouble == REDLOCK_TROUBLE_CLUSTER)
+            node->identity.trouble = REDLOCK_TROUBLE_NONE;
+        if (command == REDLOCK_COMMAND_INFO && scripts->identify)
+            scripts->identify(node, config, now_us);
         return true;
     case REDLOCK_ANSWER_ERROR:
         trouble = wire_class(reply->text, reply->text_size);
@@ -443,14 +479,16 @@ static bool check_identity(struct redlock_node *node)
         node_give_up(node, (enum redlock_trouble)identity->trouble, NULL);
         return false;
     }
-    if (identity->unknown || (identity->has_run_id && identity->has_mode && identity->has_role)) return true;
+    if (identity->unknown || (identity->has_run_id && identity->has_mode && identity->has_role))
+        return true;
     node_give_up(node, REDLOCK_TROUBLE_NO_IDENTITY, NULL);
     return false;
 }
 
-/* S11: a server that we have not seen before begins its guard now. At the very first contact there is nothing to compare with, so
- * its uptime is believed, less one second, since it counts whole seconds of a wall clock. S30: the uptime of a server that has
- * taken over the history of another run (see wire.h) is not believed, since it may lack the last writes. */
+/* S11: a server that we have not seen before begins its guard now. At the very first contact there
+ * is nothing to compare with, so its uptime is believed, less one second, since it counts whole
+ * seconds of a wall clock. S30: the uptime of a server that has taken over the history of another
+ * run (see wire.h) is not believed, since it may lack the last writes. */
 REDLOCK_OUTLINE static void begin_guard(struct redlock_node *node, uint64_t now_us)
 {
     const struct redlock_identity *identity = &node->identity;
@@ -461,20 +499,25 @@ REDLOCK_OUTLINE static void begin_guard(struct redlock_node *node, uint64_t now_
         node->uptime_us = (uint64_t)(identity->uptime_s - 1) * 1000000;
 }
 
-/* A server that is not asked for its identity votes at once, since the configuration trusts it. A subscription has no vote. */
+/* A server that is not asked for its identity votes at once, since the configuration trusts it. A
+ * subscription has no vote. */
 static void note_server(struct redlock_node *node, uint64_t now_us)
 {
     const struct redlock_identity *identity = &node->identity;
-    bool seen = node->has_run_id && are_same_bytes(node->run_id, identity->run_id, sizeof node->run_id);
+    bool seen =
+        node->has_run_id && are_same_bytes(node->run_id, identity->run_id, sizeof node->run_id);
 
     if (!identity->has_run_id) return;
-    /* S30: if its history differs from the one before, it was a replica meanwhile, and another server voted in its place. */
-    if (!seen || (identity->history && identity->history != node->has_run_id)) begin_guard(node, now_us);
+    /* S30: if its history differs from the one before, it was a replica meanwhile, and another
+     * server voted in its place. */
+    if (!seen || (identity->history && identity->history != node->has_run_id))
+        begin_guard(node, now_us);
     copy_bytes(node->run_id, identity->run_id, sizeof node->run_id);
     node->has_run_id = identity->history | 1;
 }
 
-REDLOCK_WRAPS void node_end_handshake(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
+REDLOCK_WRAPS void node_end_handshake(struct redlock_node *node,
+                                      const struct redlock_config *config, uint64_t now_us)
 {
     if (!is_for_wake_ups(node) && !check_identity(node)) return;
     note_server(node, now_us);
@@ -487,11 +530,15 @@ REDLOCK_WRAPS void node_end_handshake(struct redlock_node *node, const struct re
 
 /* ---- In words ---- */
 
-enum redlock_trouble node_trouble(const struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
+enum redlock_trouble node_trouble(const struct redlock_node *node,
+                                  const struct redlock_config *config, uint64_t now_us)
 {
-    if (node->state == NODE_READY && guard_left_us(node, config, false, now_us) > 0) return REDLOCK_TROUBLE_RESTARTED;
-    if (node->trouble == REDLOCK_TROUBLE_NOSCRIPT) return REDLOCK_TROUBLE_NOSCRIPT;     /* Also where EVALSHA was refused. */
-    if (node->trouble >= REDLOCK_TROUBLE_NOAUTH) return wire_trouble(node->error, sizeof node->error);
+    if (node->state == NODE_READY && guard_left_us(node, config, false, now_us) > 0)
+        return REDLOCK_TROUBLE_RESTARTED;
+    /* Also where EVALSHA was refused. */
+    if (node->trouble == REDLOCK_TROUBLE_NOSCRIPT) return REDLOCK_TROUBLE_NOSCRIPT;
+    if (node->trouble >= REDLOCK_TROUBLE_NOAUTH)
+        return wire_trouble(node->error, sizeof node->error);
     return (enum redlock_trouble)node->trouble;
 }
 
@@ -519,7 +566,8 @@ static void add_error(struct words *w, const struct redlock_node *node)
     const char *at = node->error;
 
     if (*at == '\0') add_words(w, "an error reply without a word");
-    while (*at != '\0' && (node->noted != REDLOCK_COMMAND_NONE || !wire_begins(at, SIZE_MAX, ", with args"))) {
+    while (*at != '\0' &&
+           (node->noted != REDLOCK_COMMAND_NONE || !wire_begins(at, SIZE_MAX, ", with args"))) {
         const char character[] = { *at++, '\0' };
         add_words(w, character);
     }
@@ -533,23 +581,26 @@ static void describe_guard_left(uint64_t left_us, const char *text, struct words
     add_words(w, " s");
 }
 
-static void describe_guard(const struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
-                           struct words *w)
+static void describe_guard(const struct redlock_node *node, const struct redlock_config *config,
+                           uint64_t now_us, struct words *w)
 {
     add_words(w, node->identity.memory == REDLOCK_MEMORY_LOST      ? "came back empty "
                  : node->identity.memory == REDLOCK_MEMORY_FLUSHED ? "was emptied "
-                 : node->identity.history ? "was a replica (failover), met "
-                 : node->identity.is_derived ? "has no run_id, so a failover would not show, met " : "restarted ");
+                 : node->identity.history    ? "was a replica (failover), met "
+                 : node->identity.is_derived ? "has no run_id, so a failover would not show, met "
+                                             : "restarted ");
     add_number(w, (now_us - node->met_at + node->uptime_us) / 1000000);
     add_words(w, " s ago");
     describe_guard_left(guard_left_us(node, config, false, now_us), ", no vote for another ", w);
     describe_guard_left(guard_left_us(node, config, true, now_us), ", no ticket for another ", w);
-    if (node->identity.memory == REDLOCK_MEMORY_HIDDEN) add_words(w, ", as its redlock:canary is hidden");
+    if (node->identity.memory == REDLOCK_MEMORY_HIDDEN)
+        add_words(w, ", as its redlock:canary is hidden");
 }
 
 static const char *reason_text(unsigned reason)
 {
-    /* The order is that of enum node_reason. They are arrays, not pointers to literals, since a linker can leave arrays out. */
+    /* The order is that of enum node_reason. They are arrays, not pointers to literals, since a
+     * linker can leave arrays out. */
     static const char texts[][sizeof "an answer of the wrong type in the handshake"] = {
         "no connection within the node timeout",
         "connected, but no answer to the handshake",
@@ -560,11 +611,12 @@ static const char *reason_text(unsigned reason)
         "a subscription received what is no wake-up",
     };
 
-    return reason < REASON_NOT_CONNECTED ? resp_status_text((enum resp_status)reason) : texts[reason - REASON_NOT_CONNECTED];
+    return reason < REASON_NOT_CONNECTED ? resp_status_text((enum resp_status)reason)
+                                         : texts[reason - REASON_NOT_CONNECTED];
 }
 
-void node_describe(const struct redlock_node *node, const struct redlock_config *config, uint64_t now_us, char *text,
-                   size_t size)
+void node_describe(const struct redlock_node *node, const struct redlock_config *config,
+                   uint64_t now_us, char *text, size_t size)
 {
     struct words w = { .text = text, .size = size };
     bool gives_tickets = node->state != NODE_READY || node_votes(node, config, true, now_us);
@@ -577,18 +629,25 @@ void node_describe(const struct redlock_node *node, const struct redlock_config 
         break;
     case REDLOCK_TROUBLE_NEW:         add_words(&w, "not connected yet"); break;
     case REDLOCK_TROUBLE_CLOSED:      add_words(&w, "it closed the connection"); break;
-    case REDLOCK_TROUBLE_PROTOCOL:    add_words(&w, "not a Redis server: "), add_words(&w, reason_text(node->detail)); break;
+    case REDLOCK_TROUBLE_PROTOCOL:
+        add_words(&w, "not a Redis server: "), add_words(&w, reason_text(node->detail));
+        break;
     case REDLOCK_TROUBLE_SILENT:      add_words(&w, reason_text(node->detail)); break;
     case REDLOCK_TROUBLE_RESTARTED:   describe_guard(node, config, now_us, &w); break;
     case REDLOCK_TROUBLE_SAME_SERVER:
         add_words(&w, "same server as node ");
         add_number(&w, node->detail);
-        if (node->identity.is_derived) add_words(&w, ", or both name no run_id, and the same process_id and tcp_port");
+        if (node->identity.is_derived)
+            add_words(&w, ", or both name no run_id, and the same process_id and tcp_port");
         break;
     case REDLOCK_TROUBLE_REPLICA:     add_words(&w, "a replica, not a master"); break;
-    case REDLOCK_TROUBLE_CLUSTER:     add_words(&w, "a member of a cluster, not an independent server"); break;
+    case REDLOCK_TROUBLE_CLUSTER:
+        add_words(&w, "a member of a cluster, not an independent server");
+        break;
     case REDLOCK_TROUBLE_SENTINEL:    add_words(&w, "a sentinel, not a server"); break;
-    case REDLOCK_TROUBLE_NO_IDENTITY: add_words(&w, "INFO names no run_id (nor what could stand in), no mode, or no role"); break;
+    case REDLOCK_TROUBLE_NO_IDENTITY:
+        add_words(&w, "INFO names no run_id (nor what could stand in), no mode, or no role");
+        break;
     default:
         add_error(&w, node);
         break;

@@ -1,5 +1,5 @@
-/* The calls of redlock.h that are about a lock. They check a caller's possible mistakes, and begin an operation. No other file
- * calls them. */
+/* The calls of redlock.h that are about a lock. They check a caller's possible mistakes, and begin
+ * an operation. No other file calls them. */
 #include "acquire.h"
 #include "events.h"
 #include "extend.h"
@@ -40,7 +40,8 @@ static bool has_ended(const struct redlock_lock *lock, uint64_t now_us)
 }
 
 /* Hands every question that was asked for one lock to another, or to none. */
-static void readdress_questions(struct redlock *r, const struct redlock_lock *from, struct redlock_lock *to)
+static void readdress_questions(struct redlock *r, const struct redlock_lock *from,
+                                struct redlock_lock *to)
 {
     for (unsigned k = 0; k < r->node_count; k++)
         for (unsigned i = 0; i < r->nodes[k].asked_count; i++) {
@@ -60,7 +61,8 @@ static void clear_lock(struct redlock_lock *lock)
     rest.round = lock->round;
     rest.yields_to = lock->yields_to;
     copy_bytes(rest.token, lock->token, sizeof rest.token);
-    for (unsigned k = 0; k < REDLOCK_NODES_MAX; k++) rest.stakes[k].holder_ms = lock->stakes[k].holder_ms;
+    for (unsigned k = 0; k < REDLOCK_NODES_MAX; k++)
+        rest.stakes[k].holder_ms = lock->stakes[k].holder_ms;
     *lock = rest;
 }
 
@@ -74,69 +76,82 @@ static void forget_lock(struct redlock *r, struct redlock_lock *lock)
     clear_lock(lock);
 }
 
-/* The last use of the lock, which has ended and was not released, is over. The keys of an adopted lock stay on the nodes (S17),
- * since the process that handed it over may still hold it. */
+/* The last use of the lock, which has ended and was not released, is over. The keys of an adopted
+ * lock stay on the nodes (S17), since the process that handed it over may still hold it. */
 static void end_last_use(struct redlock *r, struct redlock_lock *lock)
 {
     if (lock->is_adopted) r->leave_adopted(r, lock);
     else                  release_retire(r, lock);
 }
 
-static enum redlock_status check_ttl(const struct redlock *r, uint32_t ttl_ms, uint32_t min_validity_ms)
+static enum redlock_status check_ttl(const struct redlock *r, uint32_t ttl_ms,
+                                     uint32_t min_validity_ms)
 {
     uint64_t validity = validity_us(ttl_ms, 0, drift_us(ttl_ms, r->config.drift_ppm));
 
     if (ttl_ms < 1 || ttl_ms > REDLOCK_TTL_MS_MAX)                           return REDLOCK_BAD_TTL;
     if (validity == 0 || validity <= (uint64_t)min_validity_ms * 1000)       return REDLOCK_BAD_TTL;
-    if (r->config.guard_ms > 0 && ttl_ms > r->config.guard_ms)               return REDLOCK_TTL_OVER_GUARD;   /* S11 */
+    /* S11 */
+    if (r->config.guard_ms > 0 && ttl_ms > r->config.guard_ms) return REDLOCK_TTL_OVER_GUARD;
     return REDLOCK_OK;
 }
 
 /* A set of one is a resource, even if the engine knows no sets. */
-static enum redlock_status check_names(const struct redlock *r, const struct redlock_name *names, unsigned count, bool is_shared)
+static enum redlock_status check_names(const struct redlock *r, const struct redlock_name *names,
+                                       unsigned count, bool is_shared)
 {
-    if (count != 1 || r->config.managed) return r->sets ? r->sets->check(r, names, count, is_shared) : REDLOCK_BAD_SET;
+    if (count != 1 || r->config.managed)
+        return r->sets ? r->sets->check(r, names, count, is_shared) : REDLOCK_BAD_SET;
     if (names->shared && !is_shared) return REDLOCK_BAD_KIND;
     return name_is_proper(names, r->config.resource_max) ? REDLOCK_OK : REDLOCK_BAD_RESOURCE;
 }
 
 /* Each kind decides which requests exclude each other, and which debts are in the way. */
-static enum redlock_status check_kind(struct redlock *r, const struct redlock_lock *lock, const struct redlock_request *request,
+static enum redlock_status check_kind(struct redlock *r, const struct redlock_lock *lock,
+                                      const struct redlock_request *request,
                                       const struct redlock_kind *kind)
 {
     enum redlock_status status = REDLOCK_OK;
 
-    if (request->ticket) status = r->ticketing ? r->ticketing->check(r, request) : REDLOCK_BAD_CONFIG;
+    if (request->ticket)
+        status = r->ticketing ? r->ticketing->check(r, request) : REDLOCK_BAD_CONFIG;
     else if (!kind->check && request->permits > 0) status = REDLOCK_BAD_KIND;
     for (unsigned i = 0; i < 2 && status == REDLOCK_OK; i++, kind = lock->kind)
         if (kind->check) status = kind->check(r, lock, request);
     return status;
 }
 
-static void become(const struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request,
-                   const struct redlock_kind *kind)
+static void become(const struct redlock *r, struct redlock_lock *lock,
+                   const struct redlock_request *request, const struct redlock_kind *kind)
 {
-    bool is_scripted = !kind->check && (request->ticket || lock->name_count > 1);     /* A plain lock. */
+    /* A plain lock. */
+    bool is_scripted = !kind->check && (request->ticket || lock->name_count > 1);
 
     lock->kind = is_scripted ? r->scripted : kind;
     lock->permit = (struct redlock_permit){ .count = request->permits };
 }
 
-/* Makes the lock ready for its next operation, on the resources of a request. The names of the last one are looked at only while
- * the lock is not idle, since after that they may be gone. After anything but OK nothing has changed. */
-static enum redlock_status set_names(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request)
+/* Makes the lock ready for its next operation, on the resources of a request. The names of the last
+ * one are looked at only while the lock is not idle, since after that they may be gone. After
+ * anything but OK nothing has changed. */
+static enum redlock_status set_names(struct redlock *r, struct redlock_lock *lock,
+                                     const struct redlock_request *request)
 {
     const struct redlock_kind *kind = request->kind ? request->kind : &redlock_plain;
-    struct redlock_name name = { .bytes = request->resource, .size = request->resource_size, .shared = kind->is_shared };
+    struct redlock_name name = {
+        .bytes = request->resource, .size = request->resource_size, .shared = kind->is_shared
+    };
     struct redlock_name *names = request->set ? request->set : &name;
     unsigned count = request->set ? request->set_count : 1;
     bool is_idle = redlock_idle(lock);
     enum redlock_status status;
 
-    if (!lock->kind || !is_ours(r, lock)) return REDLOCK_BAD_LOCK;      /* One of zeroes has none. */
+    /* One of zeroes has none. */
+    if (!lock->kind || !is_ours(r, lock)) return REDLOCK_BAD_LOCK;
     status = check_names(r, names, count, kind->is_shared);
     if (status != REDLOCK_OK) return status;
-    if (!has_ended(lock, r->now_us) || (!is_idle && !names_are_of(r, lock, names, count))) return REDLOCK_BAD_STATE;
+    if (!has_ended(lock, r->now_us) || (!is_idle && !names_are_of(r, lock, names, count)))
+        return REDLOCK_BAD_STATE;
     status = check_kind(r, lock, request, kind);
     if (status != REDLOCK_OK) return status;
     if (count > 1) r->sets->sort(names, count);
@@ -160,8 +175,8 @@ static uint64_t wait_until(uint64_t now_us, uint32_t wait_ms)
     return wait_ms == REDLOCK_FOREVER ? REDLOCK_NEVER : now_us + (uint64_t)wait_ms * 1000;
 }
 
-enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request,
-                                          uint64_t now_us)
+enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock *lock,
+                                          const struct redlock_request *request, uint64_t now_us)
 {
     enum redlock_status status = check_ttl(r, request->ttl_ms, request->min_validity_ms);
 
@@ -176,7 +191,8 @@ enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock
     lock->valid_from = lock->valid_until = 0;
     ticket_start(lock, request, now_us);
     lock->is_yielding = false;
-    lock->line.arrived_at = request->wall_us <= WIRE_TICKET_MAX && request->wait_ms > 0 ? request->wall_us : 0;
+    lock->line.arrived_at =
+        request->wall_us <= WIRE_TICKET_MAX && request->wait_ms > 0 ? request->wall_us : 0;
     lock->woken = 0;
     if (!r->waking || !r->waking->yield(r, lock)) acquire_begin(r, lock);
     lock_judge(r, lock);
@@ -190,7 +206,8 @@ static bool is_busy(const struct redlock_lock *lock)
     return lock->phase != REDLOCK_PHASE_IDLE && lock->phase != REDLOCK_PHASE_HELD;
 }
 
-enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms, uint64_t now_us)
+enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock *lock,
+                                         uint32_t ttl_ms, uint64_t now_us)
 {
     enum redlock_status status = check_ttl(r, ttl_ms, 0);
 
@@ -199,7 +216,9 @@ enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock 
     if (!is_ours(r, lock))              return REDLOCK_BAD_LOCK;
     if (is_busy(lock) && !is_quiet(lock)) return REDLOCK_BAD_STATE;
     if (!lock_is_held(lock, now_us))    return REDLOCK_LOST;    /* S9: it is refused, not tried. */
-    if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit) return REDLOCK_EXTENSION_LIMIT;  /* S13 */
+    /* S13 */
+    if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit)
+        return REDLOCK_EXTENSION_LIMIT;
     lock_start(r, lock);
     lock->is_quiet = false;
     lock->ttl_ms = ttl_ms;
@@ -209,12 +228,14 @@ enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock 
     return REDLOCK_OK;
 }
 
-enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
+enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock *lock,
+                                          uint64_t now_us)
 {
     r->now_us = now_us;
     if (!is_ours(r, lock))         return REDLOCK_BAD_LOCK;
     if (lock->phase == REDLOCK_PHASE_IDLE) return REDLOCK_LOST;
-    if (lock->phase != REDLOCK_PHASE_HELD && lock->phase != REDLOCK_PHASE_EXTENDING) return REDLOCK_BAD_STATE;
+    if (lock->phase != REDLOCK_PHASE_HELD && lock->phase != REDLOCK_PHASE_EXTENDING)
+        return REDLOCK_BAD_STATE;
     lock_start(r, lock);
     release_begin(r, lock);
     lock_judge(r, lock);
@@ -222,8 +243,9 @@ enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock
     return REDLOCK_OK;
 }
 
-enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock *lock, const void *resource,
-                                          size_t resource_size, struct redlock_sight *sights, uint64_t now_us)
+enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock *lock,
+                                          const void *resource, size_t resource_size,
+                                          struct redlock_sight *sights, uint64_t now_us)
 {
     struct redlock_request what = { .resource = resource, .resource_size = resource_size };
     enum redlock_status status;
@@ -239,16 +261,20 @@ enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock
     return REDLOCK_OK;
 }
 
-enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *what,
-                                  const char *token, uint64_t now_us)
+enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock,
+                                  const struct redlock_request *what, const char *token,
+                                  uint64_t now_us)
 {
-    const struct redlock_request names = { .kind = what->kind, .resource = what->resource, .resource_size = what->resource_size,
-                                           .set = what->set, .set_count = what->set_count };
+    const struct redlock_request names = {
+        .kind = what->kind, .resource = what->resource, .resource_size = what->resource_size,
+        .set = what->set, .set_count = what->set_count
+    };
     uint8_t bytes[REDLOCK_TOKEN_SIZE];
     enum redlock_status status;
 
     r->now_us = now_us;
-    if (!wire_token_read(token, length_of(token, REDLOCK_TOKEN_TEXT + 1), bytes)) return REDLOCK_BAD_TOKEN;
+    if (!wire_token_read(token, length_of(token, REDLOCK_TOKEN_TEXT + 1), bytes))
+        return REDLOCK_BAD_TOKEN;
     if (!redlock_idle(lock)) return REDLOCK_BAD_STATE;
     status = set_names(r, lock, &names);
     if (status != REDLOCK_OK) return status;
@@ -272,11 +298,13 @@ enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, 
     return REDLOCK_OK;
 }
 
-enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms, uint64_t now_us)
+enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms,
+                                 uint64_t now_us)
 {
     r->now_us = now_us;
     if (!is_ours(r, lock)) return REDLOCK_BAD_LOCK;
-    if (lock->phase != REDLOCK_PHASE_HELD && lock->phase != REDLOCK_PHASE_EXTENDING) return REDLOCK_BAD_STATE;
+    if (lock->phase != REDLOCK_PHASE_HELD && lock->phase != REDLOCK_PHASE_EXTENDING)
+        return REDLOCK_BAD_STATE;
     if (lock_valid_us(lock, now_us) == 0) return REDLOCK_LOST;
     keeper_begin(r, lock, hold_ms);
     lock_reschedule(r, lock);
@@ -284,22 +312,25 @@ enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, u
     return REDLOCK_OK;
 }
 
-REDLOCK_STATIC_ASSERT(REDLOCK_NAME_COPY_MAX >= 0 && REDLOCK_NAME_COPY_MAX <= REDLOCK_RESOURCE_MAX, "no name is longer");
+REDLOCK_STATIC_ASSERT(REDLOCK_NAME_COPY_MAX >= 0 && REDLOCK_NAME_COPY_MAX <= REDLOCK_RESOURCE_MAX,
+                      "no name is longer");
 
 /* The names of an idle lock may be gone. */
 bool redlock_copy_name(struct redlock_lock *lock)
 {
-    if (redlock_idle(lock) || lock->name_count != 1 || lock->name.size > REDLOCK_NAME_COPY_MAX) return false;
+    if (redlock_idle(lock) || lock->name_count != 1 || lock->name.size > REDLOCK_NAME_COPY_MAX)
+        return false;
     memmove(lock->copy, lock->name.bytes, lock->name.size);
     lock->name.bytes = lock->copy;
     return true;
 }
 
-/* A name that is too long to be copied, and a set, are the caller's. A hash keeps their identity, after the token of its
- * attempt. */
+/* A name that is too long to be copied, and a set, are the caller's. A hash keeps their identity,
+ * after the token of its attempt. */
 #if REDLOCK_NAME_COPY_MAX >= 23
 enum { HASH_AT = REDLOCK_TOKEN_SIZE };
-REDLOCK_STATIC_ASSERT(HASH_AT + sizeof(uint32_t) <= 23 + 1, "with the byte that every copy has there is room for a hash");
+REDLOCK_STATIC_ASSERT(HASH_AT + sizeof(uint32_t) <= 23 + 1,
+                      "with the byte that every copy has there is room for a hash");
 
 /* FNV-1a of the names, one after the other. */
 REDLOCK_WRAPS static uint32_t hash_names(const struct redlock_lock *lock)
@@ -309,7 +340,8 @@ REDLOCK_WRAPS static uint32_t hash_names(const struct redlock_lock *lock)
     const struct redlock_name *names = redlock_lock_names(lock, &count);
 
     for (unsigned n = 0; n < count; n++)
-        for (size_t i = 0; i < names[n].size; i++) hash = (hash ^ ((const uint8_t *)names[n].bytes)[i]) * 16777619u;
+        for (size_t i = 0; i < names[n].size; i++)
+            hash = (hash ^ ((const uint8_t *)names[n].bytes)[i]) * 16777619u;
     return hash;
 }
 
@@ -352,7 +384,8 @@ bool redlock_has_its_names(const struct redlock_lock *lock)
 
 void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
 {
-    enum redlock_phase after = lock->phase == REDLOCK_PHASE_EXTENDING ? REDLOCK_PHASE_HELD : REDLOCK_PHASE_IDLE;
+    enum redlock_phase after =
+        lock->phase == REDLOCK_PHASE_EXTENDING ? REDLOCK_PHASE_HELD : REDLOCK_PHASE_IDLE;
 
     REDLOCK_CHECK(is_ours(r, lock));
     r->now_us = now_us;
@@ -362,7 +395,8 @@ void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_u
         if (lock->stakes[k].want != REDLOCK_COMMAND_RELEASE) stake_want_nothing(r, lock, k);
     }
     lock->asking = 0;
-    lock->round.deadline_at = now_us;       /* S9: answers that still arrive do not cause a restore. */
+    /* S9: answers that still arrive do not cause a restore. */
+    lock->round.deadline_at = now_us;
     if (lock->kind->cancelled) lock->kind->cancelled(r, lock);
     outcome_set(r, lock, after, REDLOCK_CANCELLED);
     lock_reschedule(r, lock);
@@ -393,7 +427,8 @@ void redlock_forget(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_LOOK_AT_ENGINE(r);
 }
 
-void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_lock *from, const void *resource)
+void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_lock *from,
+                  const void *resource)
 {
     REDLOCK_CHECK(is_ours(r, from));
     if (r->waking) r->waking->leave(r, from);
@@ -480,7 +515,8 @@ uint32_t redlock_free_in_ms(const struct redlock_lock *lock)
 
 static bool is_won(const struct redlock_lock *lock)
 {
-    return lock->phase == REDLOCK_PHASE_HELD || lock->phase == REDLOCK_PHASE_EXTENDING || lock->phase == REDLOCK_PHASE_RELEASING;
+    return lock->phase == REDLOCK_PHASE_HELD || lock->phase == REDLOCK_PHASE_EXTENDING ||
+           lock->phase == REDLOCK_PHASE_RELEASING;
 }
 
 uint64_t redlock_ticket(const struct redlock_lock *lock)
@@ -500,7 +536,8 @@ void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT
     text[REDLOCK_TOKEN_TEXT] = '\0';
 }
 
-void redlock_value(const struct redlock *r, const struct redlock_lock *lock, char text[REDLOCK_VALUE_TEXT + 1])
+void redlock_value(const struct redlock *r, const struct redlock_lock *lock,
+                   char text[REDLOCK_VALUE_TEXT + 1])
 {
     text[wire_value_text(lock->token, r->holder, text)] = '\0';
 }

@@ -10,7 +10,8 @@ void outcome_leave_waiters(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(!lock->entries || lock->owed_until > r->now_us);
 }
 
-void outcome_set(struct redlock *r, struct redlock_lock *lock, enum redlock_phase phase, enum redlock_status status)
+void outcome_set(struct redlock *r, struct redlock_lock *lock, enum redlock_phase phase,
+                 enum redlock_status status)
 {
     REDLOCK_CHECK(phase == REDLOCK_PHASE_IDLE || phase == REDLOCK_PHASE_HELD);
     if (lock->round.decided_at == 0) lock->round.decided_at = r->now_us;

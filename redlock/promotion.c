@@ -1,18 +1,21 @@
-/* S31: the age of a master's reign, for nodes whose login says `watched`. Sentinels number their failovers by an epoch. A master
- * that has one reigns since a failover, and the server's own words are not enough then. One that was cut off may be named again
- * before it was made a replica. It has no new history (S30), has been up for long, and lacks the locks that were granted meanwhile.
- * So its vote depends on the epoch alone: the guard begins when a client meets it in this epoch.
+/* S31: the age of a master's reign, for nodes whose login says `watched`. Sentinels number their
+ * failovers by an epoch. A master that has one reigns since a failover, and the server's own words
+ * are not enough then. One that was cut off may be named again before it was made a replica. It has
+ * no new history (S30), has been up for long, and lacks the locks that were granted meanwhile. So
+ * its vote depends on the epoch alone: the guard begins when a client meets it in this epoch.
  *
- * Clients that live shortly would wait for the guard each time. So the first one leaves the time of its contact on the server, and
- * the handshake of the others asks for it (kinds/promotion.lua). Only clients that a majority of sentinels has sent may do so.
- * They know that no answer of the old master counts that was asked for later. Somebody else may have met the new master when the
- * old one still granted. tests/explore/sentinels shows both. If the time cannot be read, the guard begins with the first contact of
- * each client. */
+ * Clients that live shortly would wait for the guard each time. So the first one leaves the time of
+ * its contact on the server, and the handshake of the others asks for it (kinds/promotion.lua).
+ * Only clients that a majority of sentinels has sent may do so. They know that no answer of the old
+ * master counts that was asked for later. Somebody else may have met the new master when the old
+ * one still granted. tests/explore/sentinels shows both. If the time cannot be read, the guard
+ * begins with the first contact of each client. */
 #include "promotion.h"
 
 #include "scripts.h"
 
-REDLOCK_STATIC_ASSERT(sizeof(struct redlock_scripts) <= sizeof(((struct redlock_promotions *)0)->scripts),
+REDLOCK_STATIC_ASSERT(sizeof(struct redlock_scripts) <=
+                          sizeof(((struct redlock_promotions *)0)->scripts),
                       "REDLOCK_DURABLE_WORDS is too small");
 
 /* The scripts of such an engine are the first field of its part. */
@@ -21,7 +24,8 @@ static struct redlock_promotions *promotions_of(const struct redlock_scripts *sc
     return ((const struct redlock_promotions *)(const void *)scripts)->self;
 }
 
-static bool is_promotion_left_out(enum redlock_command command, const struct redlock_login *login, bool is_subscription)
+static bool is_promotion_left_out(enum redlock_command command, const struct redlock_login *login,
+                                  bool is_subscription)
 {
     if (command == REDLOCK_COMMAND_PROMOTION) return is_subscription || !login->watched;
     return is_subscription || (command == REDLOCK_COMMAND_CANARY && !login->durable);
@@ -37,7 +41,8 @@ static uint64_t epoch_of(const struct redlock_promotions *p, const struct resp_w
     return p->reigns[k].epoch;
 }
 
-static void put_promotion(struct resp_writer *w, enum redlock_command command, const struct redlock_scripts *scripts)
+static void put_promotion(struct resp_writer *w, enum redlock_command command,
+                          const struct redlock_scripts *scripts)
 {
     const struct redlock_promotions *p = promotions_of(scripts);
 
@@ -53,13 +58,16 @@ static void put_promotion(struct resp_writer *w, enum redlock_command command, c
     resp_number(w, (int64_t)epoch_of(p, w));
 }
 
-/* The server is taken for one that has been known for so long, or since the engine met it in this epoch. If it is not the one that
- * this node led to before, its vote counts from the next round on (S12), as that of any server that has moved. */
-static void begin_reign(struct redlock_reign *reign, struct redlock_node *node, uint64_t age_us, uint64_t now_us)
+/* The server is taken for one that has been known for so long, or since the engine met it in this
+ * epoch. If it is not the one that this node led to before, its vote counts from the next round on
+ * (S12), as that of any server that has moved. */
+static void begin_reign(struct redlock_reign *reign, struct redlock_node *node, uint64_t age_us,
+                        uint64_t now_us)
 {
     const struct redlock_identity *identity = &node->identity;
     uint8_t history = identity->history | 1;
-    bool is_same = node->has_run_id && are_same_bytes(node->run_id, identity->run_id, sizeof node->run_id);
+    bool is_same =
+        node->has_run_id && are_same_bytes(node->run_id, identity->run_id, sizeof node->run_id);
     bool is_known = is_same && node->has_run_id == history && reign->met_epoch == reign->epoch;
     uint64_t known_us = is_known ? now_us - node->met_at + node->uptime_us : 0;
 
@@ -71,26 +79,33 @@ static void begin_reign(struct redlock_reign *reign, struct redlock_node *node, 
     reign->met_epoch = reign->epoch;
 }
 
-/* An error only costs the guard, unless it would end any session. In epoch 0 there was no failover yet, and the server's own
- * words count. */
-static enum redlock_answer read_promotion(struct redlock_node *node, const struct redlock_asked *asked,
-                                          const struct redlock_scripts *scripts, const struct wire_reply *reply)
+/* An error only costs the guard, unless it would end any session. In epoch 0 there was no failover
+ * yet, and the server's own words count. */
+static enum redlock_answer read_promotion(struct redlock_node *node,
+                                          const struct redlock_asked *asked,
+                                          const struct redlock_scripts *scripts,
+                                          const struct wire_reply *reply)
 {
     const struct redlock_promotions *p = promotions_of(scripts);
     struct redlock_reign *reign = &promotions_of(scripts)->reigns[node - p->r->nodes];
     bool is_error = reply->type == RESP_ERROR;
     uint64_t age_ms = !is_error && reply->integer > 0 ? (uint64_t)reply->integer : 0;
 
-    if (asked->command != REDLOCK_COMMAND_PROMOTION) return p->before->loading->read(node, asked, p->before, reply);
-    if (is_error && wire_ends_session(wire_class(reply->text, reply->text_size))) return REDLOCK_ANSWER_ERROR;
+    if (asked->command != REDLOCK_COMMAND_PROMOTION)
+        return p->before->loading->read(node, asked, p->before, reply);
+    if (is_error && wire_ends_session(wire_class(reply->text, reply->text_size)))
+        return REDLOCK_ANSWER_ERROR;
     if (!is_error && reply->type != RESP_INTEGER) return REDLOCK_ANSWER_WRONG;
-    if (reign->epoch > 0 && node->identity.has_run_id) begin_reign(reign, node, age_ms * 1000, p->r->now_us);
+    if (reign->epoch > 0 && node->identity.has_run_id)
+        begin_reign(reign, node, age_ms * 1000, p->r->now_us);
     return REDLOCK_ANSWER_GRANTED;
 }
 
 const struct wire_loading *promotion_loading(void)
 {
-    static const struct wire_loading loading = { is_promotion_left_out, put_promotion, read_promotion };
+    static const struct wire_loading loading = {
+        is_promotion_left_out, put_promotion, read_promotion
+    };
 
     return &loading;
 }

@@ -1,4 +1,5 @@
-/* The age of a promoted master, and the handshake that asks for it: see promotion.c. Knows no node's session. */
+/* The age of a promoted master, and the handshake that asks for it: see promotion.c. Knows no
+ * node's session. */
 #ifndef REDLOCK_PROMOTION_H
 #define REDLOCK_PROMOTION_H
 

@@ -8,10 +8,11 @@
 
 /* It is one of those that are not answered; and no longer, with that status. */
 REDLOCK_PRIVATE void question_append(struct redlock *r, struct redlock_question *question);
-REDLOCK_PRIVATE void question_end(struct redlock_question **questions, struct redlock_question *question,
-                                  enum redlock_status status);
+REDLOCK_PRIVATE void question_end(struct redlock_question **questions,
+                                  struct redlock_question *question, enum redlock_status status);
 
 /* A piece of an answer, to the question of that number; if it was forgotten it is dropped. */
-REDLOCK_PRIVATE void question_read(struct redlock_question **questions, uint32_t number, const struct resp_item *item);
+REDLOCK_PRIVATE void question_read(struct redlock_question **questions, uint32_t number,
+                                   const struct resp_item *item);
 
 #endif

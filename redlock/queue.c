@@ -6,18 +6,21 @@ bool queue_holds(const struct redlock_lock *lock, unsigned slot)
 }
 
 /* The pointers to the lock after `previous`, and to the one before `next`. NULL: there is none. */
-static struct redlock_lock **place_behind(struct redlock_queue *queue, struct redlock_lock *previous, unsigned slot)
+static struct redlock_lock **place_behind(struct redlock_queue *queue,
+                                          struct redlock_lock *previous, unsigned slot)
 {
     return previous ? &previous->links[slot].next : &queue->first;
 }
 
-static struct redlock_lock **place_before(struct redlock_queue *queue, struct redlock_lock *next, unsigned slot)
+static struct redlock_lock **place_before(struct redlock_queue *queue, struct redlock_lock *next,
+                                          unsigned slot)
 {
     return next ? &next->links[slot].previous : &queue->last;
 }
 
-/* A lock that was made new while it waits for a node is found when it is added after itself, or when another one is taken out
- * from after it. A lock that has ended, and that nobody has been told about, may be made new. */
+/* A lock that was made new while it waits for a node is found when it is added after itself, or
+ * when another one is taken out from after it. A lock that has ended, and that nobody has been told
+ * about, may be made new. */
 void queue_add(struct redlock_queue *queue, struct redlock_lock *lock, unsigned slot)
 {
     if (queue_holds(lock, slot)) return;
@@ -49,10 +52,12 @@ void queue_replace(struct redlock_queue *queue, struct redlock_lock *to, unsigne
     *place_before(queue, link->next, slot) = to;
 }
 
-/* A pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986): no lock wakes before the one above it. heap_child is the first lock
- * below, heap_next the sibling to the right, heap_previous the one to the left, or the parent. */
+/* A pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986): no lock wakes before the one above it.
+ * heap_child is the first lock below, heap_next the sibling to the right, heap_previous the one to
+ * the left, or the parent. */
 
-/* Whatever siblings the two had, the lower one has others afterwards, and those of the upper one are left to the caller. */
+/* Whatever siblings the two had, the lower one has others afterwards, and those of the upper one
+ * are left to the caller. */
 static struct redlock_lock *heap_join(struct redlock_lock *a, struct redlock_lock *b)
 {
     if (!a) return b;
@@ -97,8 +102,9 @@ static void heap_remove(struct redlock_lock **heap, struct redlock_lock *lock)
     if (*heap == lock) {
         *heap = children;
     } else {
-        if (lock->heap_previous->heap_child == lock) lock->heap_previous->heap_child = lock->heap_next;
-        else                                         lock->heap_previous->heap_next = lock->heap_next;
+        if (lock->heap_previous->heap_child == lock)
+            lock->heap_previous->heap_child = lock->heap_next;
+        else lock->heap_previous->heap_next = lock->heap_next;
         if (lock->heap_next) lock->heap_next->heap_previous = lock->heap_previous;
         *heap = heap_join(*heap, children);
     }
@@ -118,14 +124,15 @@ void heap_set(struct redlock_lock **heap, struct redlock_lock *lock, uint64_t wa
     (*heap)->heap_next = (*heap)->heap_previous = NULL;
 }
 
-/* A digital search tree (Coffman, Eve 1970): at each lock one bit of the wanted number gives the way down, from the lowest bit
- * on. Numbers are given one after the other, so the tree is balanced without any care, and no way is longer than the bits of a
- * number. */
+/* A digital search tree (Coffman, Eve 1970): at each lock one bit of the wanted number gives the
+ * way down, from the lowest bit on. Numbers are given one after the other, so the tree is balanced
+ * without any care, and no way is longer than the bits of a number. */
 
 /* The place where the lock with the number hangs, or would. */
 static struct redlock_lock **number_place(struct redlock_lock **at, uint32_t number)
 {
-    for (uint32_t bits = number; *at && (*at)->wait_number != number; bits >>= 1) at = &(*at)->use.below[bits & 1];
+    for (uint32_t bits = number; *at && (*at)->wait_number != number; bits >>= 1)
+        at = &(*at)->use.below[bits & 1];
     return at;
 }
 
@@ -150,7 +157,8 @@ void number_remove(struct redlock_lock **first, struct redlock_lock *lock)
     struct redlock_lock **place = number_place(first, lock->wait_number), **leaf = place, *heir;
 
     if (*place != lock) return;
-    while ((*leaf)->use.below[0] || (*leaf)->use.below[1]) leaf = &(*leaf)->use.below[(*leaf)->use.below[0] == NULL];
+    while ((*leaf)->use.below[0] || (*leaf)->use.below[1])
+        leaf = &(*leaf)->use.below[(*leaf)->use.below[0] == NULL];
     heir = *leaf;
     *leaf = NULL;
     if (heir == lock) return;

@@ -1,5 +1,6 @@
-/* redlock_sentinel: a master that Redis Sentinel watches, as one node. Optional. A program that does not call
- * redlock_use_sentinels links none of it, and an address of this form is then a BAD_ADDRESS.
+/* redlock_sentinel: a master that Redis Sentinel watches, as one node. Optional. A program that
+ * does not call redlock_use_sentinels links none of it, and an address of this form is
+ * then a BAD_ADDRESS.
  *
  *     static struct redlock_sentinels sentinels;
  *     redlock_options_init(&options);
@@ -8,24 +9,29 @@
  *
  *     sentinel://[[user]:password@]host[:port],host[:port],.../name
  *
- * The login is for the sentinels. The master's is that of the options. All clients name the same sentinels, and all of them (S1).
+ * The login is for the sentinels. The master's is that of the options. All clients name the same
+ * sentinels, and all of them (S1).
  *
- * The rule is S31. A majority of these sentinels has to name the master, asked anew with each batch of commands, before an answer
- * of the master counts. Two majorities have a sentinel in common, and a sentinel never goes back to an earlier master without
- * another failover. So once a majority has named a new master, no answer of an old one counts that was asked for later, although
- * it may live on behind a partition. A master that reigns since a failover has no vote for the guard, and by then all locks of the
- * one before have ended. Nothing is asked of the servers' configuration.
+ * The rule is S31. A majority of these sentinels has to name the master, asked anew with each batch
+ * of commands, before an answer of the master counts. Two majorities have a sentinel in common, and
+ * a sentinel never goes back to an earlier master without another failover. So once a majority has
+ * named a new master, no answer of an old one counts that was asked for later, although it may live
+ * on behind a partition. A master that reigns since a failover has no vote for the guard, and by
+ * then all locks of the one before have ended. Nothing is asked of the servers' configuration.
  *
- * Each client leaves the time of its first contact on a new master, unless it is there, and counts the guard from that time. So
- * commands that run shortly wait for the guard once, not each time (redlock_use_promotions).
+ * Each client leaves the time of its first contact on a new master, unless it is there, and counts
+ * the guard from that time. So commands that run shortly wait for the guard once, not
+ * each time (redlock_use_promotions).
  *
- * It costs one more message to each sentinel for each batch, at the same time as the batch itself. Without a majority of the
- * sentinels nobody acquires or extends.
+ * It costs one more message to each sentinel for each batch, at the same time as the batch itself.
+ * Without a majority of the sentinels nobody acquires or extends.
  *
- * It relies on sentinels that remember across a restart, as they do by their file; and on SENTINEL RESET, REMOVE and MONITOR being
- * left alone while there are locks. It needs sockets, so no other transport may be set, and the connections are without TLS.
+ * It relies on sentinels that remember across a restart, as they do by their file; and on SENTINEL
+ * RESET, REMOVE and MONITOR being left alone while there are locks. It needs sockets, so no other
+ * transport may be set, and the connections are without TLS.
  *
- * Memory:  the caller's; it stays as long as the client is open, and belongs to one client. Fields are private.
+ * Memory:  the caller's; it stays as long as the client is open, and belongs to one client. Fields
+ *          are private.
  * Threads: the client's. */
 #ifndef REDLOCK_SENTINEL_H
 #define REDLOCK_SENTINEL_H
@@ -37,8 +43,10 @@ extern "C" {
 #endif
 
 enum {
-    REDLOCK_SENTINELS_MAX = 16,         /* Of all nodes together. A client waits for REDLOCK_FDS_MAX descriptors at most, too. */
-    REDLOCK_MASTER_NAME_MAX = 64,       /* Bytes of the name that the sentinels have for the master. */
+    /* Of all nodes together. A client waits for REDLOCK_FDS_MAX descriptors at most, too. */
+    REDLOCK_SENTINELS_MAX = 16,
+    /* Bytes of the name that the sentinels have for the master. */
+    REDLOCK_MASTER_NAME_MAX = 64,
     REDLOCK_SENTINEL_PORT = 26379
 };
 
@@ -60,7 +68,8 @@ struct redlock_sentinel {
     uint64_t asked_turn, answered_turn; /* See redlock_watched.turn. 0: none. */
     uint64_t alarm_at;
     uint64_t epoch;
-    char master[REDLOCK_ADDRESS_MAX];   /* Its last answer; empty: it knows no master of that name. */
+    /* Its last answer; empty: it knows no master of that name. */
+    char master[REDLOCK_ADDRESS_MAX];
     struct redlock_sentinel_answer answer;
     char error[80];
     char send[1200], receive[512];
@@ -69,7 +78,8 @@ struct redlock_sentinel {
 /* A node whose master sentinels name. Private. */
 struct redlock_watched {
     uint8_t first, count;               /* Its sentinels. 0: it is a server like any other. */
-    uint64_t turn;                      /* The number of the last question that somebody wants to be asked. */
+    /* The number of the last question that somebody wants to be asked. */
+    uint64_t turn;
     uint32_t number;                    /* Of its masters, so far. */
     uint64_t epoch;                     /* Of the failover that made it one; 0: none did. */
     char name[REDLOCK_MASTER_NAME_MAX + 1];
@@ -78,7 +88,8 @@ struct redlock_watched {
 
 /* What a session waits for. Private. */
 struct redlock_gate {
-    uint64_t turn;                      /* A majority must have answered a question of this turn. 0: for nothing. */
+    /* A majority must have answered a question of this turn. 0: for nothing. */
+    uint64_t turn;
     uint64_t late_at;
     uint32_t number;                    /* The master to which it is connected. */
 };

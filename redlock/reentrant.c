@@ -1,4 +1,5 @@
-/* A lock over a client that its owner may enter again. Only the outermost scope exchanges messages with the nodes. */
+/* A lock over a client that its owner may enter again. Only the outermost scope exchanges messages
+ * with the nodes. */
 #include "reentrant.h"
 
 /* The refusals of redlock_acquire_request and redlock_release, for a scope that calls neither. */
@@ -14,20 +15,21 @@ void redlock_reentrant_init(struct redlock_reentrant *reentrant)
     redlock_lock_init(&reentrant->lock);
 }
 
-enum redlock_status redlock_enter(struct redlock_client *c, struct redlock_reentrant *reentrant, uint64_t owner,
-                                  const struct redlock_request *request)
+enum redlock_status redlock_enter(struct redlock_client *c, struct redlock_reentrant *reentrant,
+                                  uint64_t owner, const struct redlock_request *request)
 {
     enum redlock_status status = check_client(c);
 
     if (status != REDLOCK_OK) return status;
-    if (reentrant->inside.depth > 0) return inside_again(&reentrant->inside, owner, &reentrant->lock, request);
+    if (reentrant->inside.depth > 0)
+        return inside_again(&reentrant->inside, owner, &reentrant->lock, request);
     status = redlock_acquire_request(c, &reentrant->lock, request);
     if (status == REDLOCK_OK) inside_begin(&reentrant->inside, owner);
     return status;
 }
 
-enum redlock_status redlock_leave(struct redlock_client *c, struct redlock_reentrant *reentrant, uint64_t owner,
-                                  unsigned *confirmed)
+enum redlock_status redlock_leave(struct redlock_client *c, struct redlock_reentrant *reentrant,
+                                  uint64_t owner, unsigned *confirmed)
 {
     enum redlock_status status = check_client(c);
 

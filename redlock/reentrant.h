@@ -1,22 +1,27 @@
-/* Depth and owner, for the calls over a client and over a keeper. Knows a lock only by the public calls, sends nothing. */
+/* Depth and owner, for the calls over a client and over a keeper. Knows a lock only by the public
+ * calls, sends nothing. */
 #ifndef REDLOCK_INSIDE_H
 #define REDLOCK_INSIDE_H
 
-#define REDLOCK_WITHOUT_SCOPES  /* The amalgamation has the header inside, where clang would warn that nobody calls them. */
+/* The amalgamation has the header inside, where clang would warn that nobody calls them. */
+#define REDLOCK_WITHOUT_SCOPES
 #include "redlock_reentrant.h"
 
 #include <string.h>
 
-static inline bool inside_is_among(const struct redlock_name *name, const struct redlock_name *names, unsigned count)
+static inline bool inside_is_among(const struct redlock_name *name,
+                                   const struct redlock_name *names, unsigned count)
 {
+    /* A reader becomes a writer by an upgrade, which may be refused. */
     for (unsigned i = 0; i < count; i++)
         if (names[i].size == name->size && memcmp(names[i].bytes, name->bytes, name->size) == 0)
-            return name->shared || !names[i].shared;    /* A reader becomes a writer by an upgrade, which may be refused. */
+            return name->shared || !names[i].shared;
     return false;
 }
 
 /* A permit is no lock, and a lock no permit. The held permit must be among the requested ones. */
-static inline bool inside_has_slot(const struct redlock_lock *lock, const struct redlock_request *request)
+static inline bool inside_has_slot(const struct redlock_lock *lock,
+                                   const struct redlock_request *request)
 {
     unsigned slot = redlock_slot(lock);
 
@@ -24,7 +29,8 @@ static inline bool inside_has_slot(const struct redlock_lock *lock, const struct
 }
 
 /* True if the held lock satisfies an inner request. */
-static inline bool inside_covers(const struct redlock_lock *lock, const struct redlock_request *request)
+static inline bool inside_covers(const struct redlock_lock *lock,
+                                 const struct redlock_request *request)
 {
     struct redlock_name one = { .bytes = request->resource, .size = request->resource_size,
                                 .shared = request->kind == &redlock_shared };
@@ -38,17 +44,20 @@ static inline bool inside_covers(const struct redlock_lock *lock, const struct r
     return !request->ticket || redlock_ticket(lock) != 0;
 }
 
-/* A scope within another one. The nodes are not asked, and nothing is acquired if the validity is over, since the outer scope
- * would go on in the belief that it never lost the lock, while somebody else may have had it in between. */
-static inline enum redlock_status inside_again(struct redlock_inside *inside, uint64_t owner, const struct redlock_lock *lock,
+/* A scope within another one. The nodes are not asked, and nothing is acquired if the validity is
+ * over, since the outer scope would go on in the belief that it never lost the lock, while somebody
+ * else may have had it in between. */
+static inline enum redlock_status inside_again(struct redlock_inside *inside, uint64_t owner,
+                                               const struct redlock_lock *lock,
                                                const struct redlock_request *request)
 {
     uint64_t valid_us = redlock_valid_us(lock, redlock_now_us());
 
     if (inside->owner != owner)                                                return REDLOCK_TAKEN;
-    if (valid_us == 0)                                                         return REDLOCK_LOST;     /* S10 */
-    if (!inside_covers(lock, request) || inside->depth == UINT32_MAX)          return REDLOCK_BAD_STATE;
-    if (valid_us < (uint64_t)request->min_validity_ms * 1000)                  return REDLOCK_TOO_LATE;
+    /* S10 */
+    if (valid_us == 0)                                                         return REDLOCK_LOST;
+    if (!inside_covers(lock, request) || inside->depth == UINT32_MAX) return REDLOCK_BAD_STATE;
+    if (valid_us < (uint64_t)request->min_validity_ms * 1000) return REDLOCK_TOO_LATE;
     inside->depth++;
     return REDLOCK_OK;
 }
@@ -65,7 +74,8 @@ static inline bool inside_is(const struct redlock_inside *inside, uint64_t owner
 }
 
 /* The end of an inner scope. */
-static inline enum redlock_status inside_less(struct redlock_inside *inside, const struct redlock_lock *lock)
+static inline enum redlock_status inside_less(struct redlock_inside *inside,
+                                              const struct redlock_lock *lock)
 {
     inside->depth--;
     return redlock_valid_us(lock, redlock_now_us()) > 0 ? REDLOCK_OK : REDLOCK_LOST;

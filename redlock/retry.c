@@ -5,7 +5,8 @@
 #include "quorum.h"
 #include "random.h"
 
-enum { LATER_MS = 2 };     /* All nodes are free this much later than a quorum, since they were set within one round. */
+/* All nodes are free this much later than a quorum, since they were set within one round. */
+enum { LATER_MS = 2 };
 
 REDLOCK_OUTLINE uint32_t retry_ms_of(int64_t pttl)
 {
@@ -50,13 +51,16 @@ static uint64_t quorum_at(const struct redlock *r, bool for_ticket)
 
 void retry_expect_votes(struct redlock *r, struct redlock_lock *lock)
 {
-    uint64_t earliest = lock->round.decided_at + retry_round_us(lock), at = quorum_at(r, has_ticket(lock));
+    uint64_t earliest = lock->round.decided_at + retry_round_us(lock),
+             at = quorum_at(r, has_ticket(lock));
 
-    if (at == REDLOCK_NEVER || (at == r->now_us && lock->attempt_status != REDLOCK_NO_QUORUM)) return;
+    if (at == REDLOCK_NEVER || (at == r->now_us && lock->attempt_status != REDLOCK_NO_QUORUM))
+        return;
     lock->retry_at = sooner(lock->retry_at, later(at, earliest) + retry_pause_us(r));
 }
 
-/* S14: at least as long as the round took, and a random time beyond. The last attempt begins when the time to wait ends. */
+/* S14: at least as long as the round took, and a random time beyond. The last attempt begins when
+ * the time to wait ends. */
 REDLOCK_WRAPS static uint64_t earliest_at(const struct redlock *r, const struct redlock_lock *lock)
 {
     return r->now_us + (r->now_us - lock->round.started_at);
@@ -80,20 +84,25 @@ void retry_hurry(struct redlock *r, struct redlock_lock *lock)
 
     if (lock_is_woken(r, lock)) {
         lock->retry_at = sooner(lock->retry_at, later(earliest, r->now_us));
-    } else if (free_in_ms < REDLOCK_UNTOLD) {   /* All waiting clients learn the same time, and must not try at once. */
-        uint64_t expiry = r->now_us + ((uint64_t)free_in_ms + LATER_MS) * 1000 + throw_dice(r, r->config.retry_ms * 1000);
+    } else if (
+        free_in_ms <
+        REDLOCK_UNTOLD) { /* All waiting clients learn the same time, and must not try at once. */
+        uint64_t expiry = r->now_us + ((uint64_t)free_in_ms + LATER_MS) * 1000 +
+                          throw_dice(r, r->config.retry_ms * 1000);
         lock->retry_at = sooner(lock->retry_at, later(earliest, expiry));
     }
 }
 
-/* The number of ms until node k is free for us. It is 0 if the node has granted, and the end of the holder's key if it has
- * reported that. Answers of other rounds (a release, after which the lock waits again) do not count. */
+/* The number of ms until node k is free for us. It is 0 if the node has granted, and the end of the
+ * holder's key if it has reported that. Answers of other rounds (a release, after which the lock
+ * waits again) do not count. */
 static uint32_t free_in(const struct redlock_lock *lock, unsigned k)
 {
     const struct redlock_round *round = &lock->round;
 
     if (round->command == REDLOCK_COMMAND_ACQUIRE && (round->granted & bit_of(k))) return 0;
-    return (round->granted | round->refused) & bit_of(k) ? lock->stakes[k].holder_ms : REDLOCK_UNTOLD;
+    return (round->granted | round->refused) & bit_of(k) ? lock->stakes[k].holder_ms
+                                                         : REDLOCK_UNTOLD;
 }
 
 /* The earliest time by which a quorum is free. */
@@ -105,7 +114,8 @@ uint32_t retry_free_in_ms(const struct redlock_lock *lock)
     for (unsigned k = 0; k < n; k++) {
         uint32_t candidate = free_in(lock, k);
         unsigned count = 0;
-        for (unsigned j = 0; j < n; j++) count += free_in(lock, j) != REDLOCK_UNTOLD && free_in(lock, j) <= candidate;
+        for (unsigned j = 0; j < n; j++)
+            count += free_in(lock, j) != REDLOCK_UNTOLD && free_in(lock, j) <= candidate;
         if (candidate == REDLOCK_UNTOLD || count < quorum) continue;
         if (best == REDLOCK_UNTOLD || candidate < best) best = candidate;
     }

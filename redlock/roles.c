@@ -1,4 +1,5 @@
-/* The calls of redlock.h by which a lock changes its role (S22). A reader that is alone becomes a writer, a writer a reader. */
+/* The calls of redlock.h by which a lock changes its role (S22). A reader that is alone becomes a
+ * writer, a writer a reader. */
 #include "extend.h"
 #include "kinds/shared.h"
 #include "lock.h"
@@ -9,10 +10,12 @@
 
 bool redlock_is_shared(const struct redlock_lock *lock)
 {
-    return names_are_shared(names_of(lock), lock->name_count) || lock->kind == shared_kind(SHARED_UPGRADING);
+    return names_are_shared(names_of(lock), lock->name_count) ||
+           lock->kind == shared_kind(SHARED_UPGRADING);
 }
 
-/* True if so many nodes know it by its present token that only a minority may know it by another. */
+/* True if so many nodes know it by its present token that only a minority may know
+ * it by another. */
 static bool is_known_to_quorum(const struct redlock *r, const struct redlock_lock *lock)
 {
     unsigned known = 0;
@@ -22,7 +25,8 @@ static bool is_known_to_quorum(const struct redlock *r, const struct redlock_loc
     return known >= quorum_of(r->node_count);
 }
 
-static enum redlock_status check_change(const struct redlock *r, const struct redlock_lock *lock, bool is_upgrade)
+static enum redlock_status check_change(const struct redlock *r, const struct redlock_lock *lock,
+                                        bool is_upgrade)
 {
     bool is_busy = lock->phase != REDLOCK_PHASE_HELD && !is_quiet(lock);
 
@@ -33,12 +37,16 @@ static enum redlock_status check_change(const struct redlock *r, const struct re
     if (lock->kind->has_own_keys)                 return REDLOCK_BAD_KIND;
     if (redlock_is_shared(lock) != is_upgrade)    return REDLOCK_BAD_STATE;
     if (lock_valid_us(lock, r->now_us) == 0)      return REDLOCK_LOST;
-    if (!is_known_to_quorum(r, lock))             return REDLOCK_BAD_STATE;     /* S5: with a third token one would be forgotten. */
-    if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit) return REDLOCK_EXTENSION_LIMIT;   /* S13 */
+    /* S5: with a third token one would be forgotten. */
+    if (!is_known_to_quorum(r, lock))             return REDLOCK_BAD_STATE;
+    /* S13 */
+    if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit)
+        return REDLOCK_EXTENSION_LIMIT;
     return REDLOCK_OK;
 }
 
-/* A ticket that is larger than any earlier writer's. The reader's is kept beside it for as long as it may be needed. */
+/* A ticket that is larger than any earlier writer's. The reader's is kept beside it for as long as
+ * it may be needed. */
 REDLOCK_WRAPS static bool has_ticket_to_write(const struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t ticket = later(r->now_us + lock->wall_offset_us, lock->ticket + 1);
@@ -60,16 +68,19 @@ static void pass_over_the_forgetful(struct redlock *r, struct redlock_lock *lock
         }
 }
 
-/* S5: it is sent as text, which needs no second try. A slow node's NOSCRIPT could arrive when the next change has begun. The
- * command would then name two tokens, and the node know the lock by the one before them. */
+/* S5: it is sent as text, which needs no second try. A slow node's NOSCRIPT could arrive when the
+ * next change has begun. The command would then name two tokens, and the node know the lock by the
+ * one before them. */
 static void send_as_text(const struct redlock *r, struct redlock_lock *lock)
 {
     for (unsigned k = 0; k < r->node_count; k++)
-        if (lock->stakes[k].want == REDLOCK_COMMAND_EXTEND) lock->stakes[k].form = REDLOCK_FORM_BY_TEXT;
+        if (lock->stakes[k].want == REDLOCK_COMMAND_EXTEND)
+            lock->stakes[k].form = REDLOCK_FORM_BY_TEXT;
 }
 
 /* Like an extension by the lock's TTL. The lock has another token in its other role (S6). */
-static enum redlock_status change_role(struct redlock *r, struct redlock_lock *lock, enum shared_role role, uint64_t now_us)
+static enum redlock_status change_role(struct redlock *r, struct redlock_lock *lock,
+                                       enum shared_role role, uint64_t now_us)
 {
     bool is_upgrade = role == SHARED_UPGRADING;
     uint8_t token[REDLOCK_TOKEN_SIZE];
@@ -93,12 +104,14 @@ static enum redlock_status change_role(struct redlock *r, struct redlock_lock *l
     return REDLOCK_OK;
 }
 
-enum redlock_status redlock_start_upgrade(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
+enum redlock_status redlock_start_upgrade(struct redlock *r, struct redlock_lock *lock,
+                                          uint64_t now_us)
 {
     return change_role(r, lock, SHARED_UPGRADING, now_us);
 }
 
-enum redlock_status redlock_start_downgrade(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
+enum redlock_status redlock_start_downgrade(struct redlock *r, struct redlock_lock *lock,
+                                            uint64_t now_us)
 {
     return change_role(r, lock, SHARED_DOWNGRADED, now_us);
 }

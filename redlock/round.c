@@ -2,9 +2,11 @@
 
 #include "quorum.h"
 
-REDLOCK_STATIC_ASSERT(REDLOCK_NODES_MAX >= 1 && REDLOCK_NODES_MAX <= 15, "votes, and links in use, are kept in a uint16_t");
+REDLOCK_STATIC_ASSERT(REDLOCK_NODES_MAX >= 1 && REDLOCK_NODES_MAX <= 15,
+                      "votes, and links in use, are kept in a uint16_t");
 
-void round_begin(struct redlock_round *round, unsigned command, unsigned node_count, uint64_t now_us, uint64_t deadline_at)
+void round_begin(struct redlock_round *round, unsigned command, unsigned node_count,
+                 uint64_t now_us, uint64_t deadline_at)
 {
     uint32_t number = round->number + 1;
 
@@ -80,14 +82,16 @@ REDLOCK_WRAPS uint64_t round_validity_us(const struct redlock_round *round, uint
     return validity_us(round->ttl_ms, now_us - round->started_at, round->drift_us);
 }
 
-enum verdict round_verdict(const struct redlock_round *round, uint64_t now_us, uint64_t min_validity_us)
+enum verdict round_verdict(const struct redlock_round *round, uint64_t now_us,
+                           uint64_t min_validity_us)
 {
     unsigned granted = round_count(round->granted);
     unsigned quorum = quorum_of(round->node_count);
     uint64_t validity = round_validity_us(round, now_us);
 
-    /* S2, and step 3: "if and only if the client was able to acquire the lock in the majority of the instances, and the
-     * total time elapsed to acquire the lock is less than lock validity time". */
+    /* S2, and step 3: "if and only if the client was able to acquire the lock in the majority of
+     * the instances, and the total time elapsed to acquire the lock is less than
+     * lock validity time". */
     if (validity == 0 || validity < min_validity_us) return VERDICT_LOST;
     if (granted >= quorum)                           return VERDICT_WON;
     if (granted + round_pending(round) < quorum)     return VERDICT_LOST;

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* Notes a TTL that is sent now, and again when the node has answered, since it begins there only then. */
+/* Notes a TTL that is sent now, and again when the node has answered, since it begins
+ * there only then. */
 static void note_ttl(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->round.ttl_ms > 0);
@@ -15,8 +16,8 @@ static void note_ttl(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->owed_ttl_ms >= lock->round.ttl_ms);
 }
 
-/* S27: no release is ever sent with a token that is held. Whenever it is executed, it may find a key that an extension has set
- * again. */
+/* S27: no release is ever sent with a token that is held. Whenever it is executed, it may find a
+ * key that an extension has set again. */
 REDLOCK_INLINE bool is_token_held(const struct redlock_lock *lock, unsigned k)
 {
     return (lock->phase == REDLOCK_PHASE_HELD || lock->phase == REDLOCK_PHASE_EXTENDING) &&
@@ -31,8 +32,10 @@ static void note_asked(struct redlock *r, unsigned k, const struct redlock_asked
     enum redlock_command command = (enum redlock_command)asked->command;
 
     REDLOCK_ASSERT(r->nodes[k].state == NODE_READY && !r->nodes[k].is_subscription);
-    REDLOCK_ASSERT(command != REDLOCK_COMMAND_ACQUIRE || stake->state == STAKE_NONE ||  /* S6: never two tokens on one node. */
-                   (lock->kind->keeps_place && are_same_bytes(stake->token, lock->token, sizeof lock->token)));
+    /* S6: never two tokens on one node. */
+    REDLOCK_ASSERT(
+        command != REDLOCK_COMMAND_ACQUIRE || stake->state == STAKE_NONE ||
+        (lock->kind->keeps_place && are_same_bytes(stake->token, lock->token, sizeof lock->token)));
     REDLOCK_ASSERT(command != REDLOCK_COMMAND_RELEASE || !is_token_held(lock, k));
     node_asked(&r->nodes[k], &r->config, r->now_us, asked);
     lock->outstanding++;
@@ -58,7 +61,8 @@ static void note_asked(struct redlock *r, unsigned k, const struct redlock_asked
 }
 
 /* True if its round has ended meanwhile without this node, or the lock no longer waits. */
-static bool is_obsolete(const struct redlock *r, const struct redlock_lock *lock, enum redlock_command command)
+static bool is_obsolete(const struct redlock *r, const struct redlock_lock *lock,
+                        enum redlock_command command)
 {
     REDLOCK_ASSERT(!is_with_ttl(command) || lock->round.command == REDLOCK_COMMAND_ACQUIRE ||
                    lock->round.command == REDLOCK_COMMAND_EXTEND);
@@ -78,7 +82,8 @@ REDLOCK_INLINE bool names_entry(const struct redlock_lock *lock, unsigned k)
 {
     unsigned want = lock->stakes[k].want;
 
-    return want == REDLOCK_COMMAND_WAIT || want == REDLOCK_COMMAND_ACQUIRE || gives_entry_back(lock, k);
+    return want == REDLOCK_COMMAND_WAIT || want == REDLOCK_COMMAND_ACQUIRE ||
+           gives_entry_back(lock, k);
 }
 
 /* The release of a lock that was held wakes a waiter, and so does one that gives an entry back. */
@@ -86,20 +91,26 @@ static bool may_wake(const struct redlock *r, const struct redlock_lock *lock, u
 {
     REDLOCK_ASSERT(lock->stakes[k].want == REDLOCK_COMMAND_RELEASE);
     REDLOCK_ASSERT(!has_entry(lock, k) || r->scripts->rows[KIND_WAKE]);
-    return gives_entry_back(lock, k) || (lock->wakes && r->scripts->rows[KIND_WAKE] && !r->config.silent);
+    return gives_entry_back(lock, k) ||
+           (lock->wakes && r->scripts->rows[KIND_WAKE] && !r->config.silent);
 }
 
-REDLOCK_STATIC_ASSERT((int)KIND_ACQUIRE == 0 && (int)REDLOCK_COMMAND_RESTORE - (int)REDLOCK_COMMAND_ACQUIRE == (int)KIND_RESTORE &&
-                      (int)REDLOCK_COMMAND_EXTEND - (int)REDLOCK_COMMAND_ACQUIRE == (int)KIND_EXTEND,
+REDLOCK_STATIC_ASSERT((int)KIND_ACQUIRE == 0 &&
+                          (int)REDLOCK_COMMAND_RESTORE - (int)REDLOCK_COMMAND_ACQUIRE ==
+                              (int)KIND_RESTORE &&
+                          (int)REDLOCK_COMMAND_EXTEND - (int)REDLOCK_COMMAND_ACQUIRE ==
+                              (int)KIND_EXTEND,
                       "rows are in the order of the commands");
 
-static enum wire_kind_row release_row(const struct redlock *r, const struct redlock_lock *lock, unsigned k)
+static enum wire_kind_row release_row(const struct redlock *r, const struct redlock_lock *lock,
+                                      unsigned k)
 {
     if (!may_wake(r, lock, k)) return KIND_RELEASE;
     return has_entry(lock, k) ? KIND_GIVE_BACK : KIND_WAKE;
 }
 
-static const struct wire_row *row_of(const struct redlock *r, const struct redlock_lock *lock, unsigned k)
+static const struct wire_row *row_of(const struct redlock *r, const struct redlock_lock *lock,
+                                     unsigned k)
 {
     unsigned want = lock->stakes[k].want;
 
@@ -108,19 +119,23 @@ static const struct wire_row *row_of(const struct redlock *r, const struct redlo
     case REDLOCK_COMMAND_WAIT:     return kind_row(r, lock, KIND_WAIT);
     case REDLOCK_COMMAND_PTTL:     return r->holding->row();
     case REDLOCK_COMMAND_GETRANGE: return r->inspecting->row();
-    default:                       return kind_row(r, lock, (enum wire_kind_row)(want - (unsigned)REDLOCK_COMMAND_ACQUIRE));
+    default:
+        return kind_row(r, lock, (enum wire_kind_row)(want - (unsigned)REDLOCK_COMMAND_ACQUIRE));
     }
 }
 
-bool send_encode(struct resp_writer *w, const struct wire_row *row, enum redlock_form form, const struct wire_subject *subject)
+bool send_encode(struct resp_writer *w, const struct wire_row *row, enum redlock_form form,
+                 const struct wire_subject *subject)
 {
     if (row->text) wire_put_script(w, row, form, subject);
     row->put(w, subject);
     return resp_end(w);
 }
 
-/* Encodes the command that the lock wants for node k, from its own fields. False: it does not fit now. */
-static bool put_command(struct redlock *r, struct redlock_lock *lock, unsigned k, struct resp_writer *w)
+/* Encodes the command that the lock wants for node k, from its own fields. False: it does
+ * not fit now. */
+static bool put_command(struct redlock *r, struct redlock_lock *lock, unsigned k,
+                        struct resp_writer *w)
 {
     struct redlock_stake *stake = &lock->stakes[k];
     enum redlock_command command = (enum redlock_command)stake->want;
@@ -147,7 +162,8 @@ static bool put_command(struct redlock *r, struct redlock_lock *lock, unsigned k
     };
 
     REDLOCK_ASSERT(r->nodes[k].queue.first == lock);        /* First come, first served. */
-    REDLOCK_ASSERT((form == REDLOCK_FORM_PLAIN) == !row->text && (form != REDLOCK_FORM_BY_SHA1 || row->sha1));
+    REDLOCK_ASSERT((form == REDLOCK_FORM_PLAIN) == !row->text &&
+                   (form != REDLOCK_FORM_BY_SHA1 || row->sha1));
     REDLOCK_ASSERT(command != REDLOCK_COMMAND_NONE && queue_holds(lock, k));
     if (is_obsolete(r, lock, command)) {
         stake_want_nothing(r, lock, k);
@@ -180,15 +196,17 @@ void send_fill(struct redlock *r, unsigned k)
 
 /* ---- Commands that go to several nodes in the same bytes are encoded once (optional) ---- */
 
-/* The nodes besides k that may take copies, which have nothing else to send. A buffer that does not empty gets no bytes that its
- * node did not ask for, since a command that is not encoded can still be dropped. */
+/* The nodes besides k that may take copies, which have nothing else to send. A buffer that does not
+ * empty gets no bytes that its node did not ask for, since a command that is not encoded can still
+ * be dropped. */
 static uint16_t begin_copies(struct redlock *r, unsigned k)
 {
     uint16_t nodes = 0;
 
     for (unsigned j = 0; j < r->node_count; j++) {
         struct redlock_node *node = &r->nodes[j];
-        REDLOCK_ASSERT(!node->apart || node->send_start != node->send_end);     /* Bytes follow each script. */
+        /* Bytes follow each script. */
+        REDLOCK_ASSERT(!node->apart || node->send_start != node->send_end);
         if (j == k || node->state != NODE_READY || node->send_start != node->send_end) continue;
         node->send_start = node->send_end = 0;
         nodes |= bit_of(j);
@@ -197,36 +215,43 @@ static uint16_t begin_copies(struct redlock *r, unsigned k)
     return nodes;
 }
 
-/* True if the lock wants the same bytes to go to both nodes. All other arguments of put_command() are the lock's or the engine's.
- * Only commands other than ACQUIRE may name an earlier token (S6). */
+/* True if the lock wants the same bytes to go to both nodes. All other arguments of put_command()
+ * are the lock's or the engine's. Only commands other than ACQUIRE may name an
+ * earlier token (S6). */
 static bool is_alike(const struct redlock_lock *lock, unsigned k, unsigned j)
 {
     const struct redlock_stake *a = &lock->stakes[k], *b = &lock->stakes[j];
 
     REDLOCK_ASSERT(j != k && queue_holds(lock, k) && queue_holds(lock, j));
-    if (a->want != b->want || a->form != b->form || gives_entry_back(lock, k) != gives_entry_back(lock, j)) return false;
+    if (a->want != b->want || a->form != b->form ||
+        gives_entry_back(lock, k) != gives_entry_back(lock, j))
+        return false;
     return a->want == REDLOCK_COMMAND_ACQUIRE || memcmp(a->token, b->token, sizeof a->token) == 0;
 }
 
 /* The ones of these nodes that have the same next command as node k. */
-static uint16_t alike(const struct redlock *r, const struct redlock_lock *lock, unsigned k, uint16_t nodes)
+static uint16_t alike(const struct redlock *r, const struct redlock_lock *lock, unsigned k,
+                      uint16_t nodes)
 {
     uint16_t found = 0;
 
     for (unsigned j = 0; j < r->node_count; j++)
-        if (nodes & bit_of(j) && r->nodes[j].queue.first == lock && is_alike(lock, k, j)) found |= bit_of(j);
+        if (nodes & bit_of(j) && r->nodes[j].queue.first == lock && is_alike(lock, k, j))
+            found |= bit_of(j);
     REDLOCK_ASSERT((found & ~nodes) == 0);
     return found;
 }
 
 /* Node j has been sent only copies of node k's commands, so there is room for one more. */
-static void put_copy(struct redlock *r, unsigned j, const struct redlock_asked *asked, const uint8_t *bytes, size_t size)
+static void put_copy(struct redlock *r, unsigned j, const struct redlock_asked *asked,
+                     const uint8_t *bytes, size_t size)
 {
     struct redlock_node *node = &r->nodes[j];
     unsigned before = node->asked_count;
 
     REDLOCK_CHECK(size <= r->config.send_size - node->send_end);
-    REDLOCK_ASSERT(node->queue.first == asked->lock && asked->lock->stakes[j].want == asked->command && node->send_start == 0);
+    REDLOCK_ASSERT(node->queue.first == asked->lock &&
+                   asked->lock->stakes[j].want == asked->command && node->send_start == 0);
     if (!node_can_ask(node, &r->config)) return;
     memcpy(node->send + node->send_end, bytes, size);
     node->send_end += (uint32_t)size;

@@ -4,9 +4,11 @@
 #include "queue.h"
 #include "quorum.h"
 
-void stake_want(struct redlock *r, struct redlock_lock *lock, unsigned k, enum redlock_command command)
+void stake_want(struct redlock *r, struct redlock_lock *lock, unsigned k,
+                enum redlock_command command)
 {
-    REDLOCK_ASSERT(k < r->node_count && command > REDLOCK_COMMAND_READY && command < REDLOCK_COMMAND_QUESTION);
+    REDLOCK_ASSERT(k < r->node_count && command > REDLOCK_COMMAND_READY &&
+                   command < REDLOCK_COMMAND_QUESTION);
     REDLOCK_ASSERT((command != REDLOCK_COMMAND_ACQUIRE || lock->stakes[k].state != STAKE_OWED) &&
                    (command == REDLOCK_COMMAND_RELEASE) == (lock->stakes[k].state == STAKE_OWED));
     lock->stakes[k].want = (uint8_t)command;
@@ -38,8 +40,10 @@ void stake_set(struct redlock_lock *lock, unsigned k, enum stake state)
     lock->deferred &= (uint16_t)~bit_of(k);
     if (state == STAKE_OWED) lock->owed |= bit_of(k);
     else lock->owed &= (uint16_t)~bit_of(k);
-    if (state == STAKE_OWED) lock->asking &= (uint16_t)~bit_of(k);  /* A question gives way to a release. */
-    REDLOCK_ASSERT((state == STAKE_OWED) == ((lock->owed & bit_of(k)) != 0) && !(lock->deferred & bit_of(k)));
+    /* A question gives way to a release. */
+    if (state == STAKE_OWED) lock->asking &= (uint16_t)~bit_of(k);
+    REDLOCK_ASSERT((state == STAKE_OWED) == ((lock->owed & bit_of(k)) != 0) &&
+                   !(lock->deferred & bit_of(k)));
 }
 
 void stake_clear(struct redlock *r, struct redlock_lock *lock, unsigned k)
@@ -49,7 +53,8 @@ void stake_clear(struct redlock *r, struct redlock_lock *lock, unsigned k)
     REDLOCK_ASSERT(lock->stakes[k].state != STAKE_NONE);
     stake_set(lock, k, STAKE_NONE);
     lock->stakes[k].strays = 0;
-    if (want == REDLOCK_COMMAND_RELEASE || want == REDLOCK_COMMAND_EXTEND) stake_want_nothing(r, lock, k);
+    if (want == REDLOCK_COMMAND_RELEASE || want == REDLOCK_COMMAND_EXTEND)
+        stake_want_nothing(r, lock, k);
     REDLOCK_ASSERT(!((lock->owed | lock->deferred) & bit_of(k)));
 }
 
@@ -64,7 +69,8 @@ void stake_owe(struct redlock *r, struct redlock_lock *lock, unsigned k)
 
 void stake_give_up_waiting(struct redlock_lock *lock, unsigned k)
 {
-    bool is_waited_for = lock->phase == REDLOCK_PHASE_ACQUIRING || lock->phase == REDLOCK_PHASE_RELEASING;
+    bool is_waited_for =
+        lock->phase == REDLOCK_PHASE_ACQUIRING || lock->phase == REDLOCK_PHASE_RELEASING;
 
     REDLOCK_ASSERT(lock->stakes[k].state == STAKE_OWED);
     if (lock->phase == REDLOCK_PHASE_ACQUIRING) round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
@@ -97,10 +103,12 @@ void stake_let_go(struct redlock *r, struct redlock_lock *lock, unsigned k)
     struct redlock_stake *stake = &lock->stakes[k];
 
     REDLOCK_ASSERT(!lock->is_adopted);      /* S17 */
-    if (stake->want != REDLOCK_COMMAND_RELEASE && stake->want != REDLOCK_COMMAND_PTTL) stake_want_nothing(r, lock, k);
+    if (stake->want != REDLOCK_COMMAND_RELEASE && stake->want != REDLOCK_COMMAND_PTTL)
+        stake_want_nothing(r, lock, k);
     if (stake->state == STAKE_PLACED) stake_owe(r, lock, k);
     REDLOCK_ASSERT(stake->state != STAKE_PLACED);
-    REDLOCK_ASSERT(stake->state != STAKE_OWED || stake->want == REDLOCK_COMMAND_RELEASE || lock->deferred & bit_of(k));
+    REDLOCK_ASSERT(stake->state != STAKE_OWED || stake->want == REDLOCK_COMMAND_RELEASE ||
+                   lock->deferred & bit_of(k));
 }
 
 void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock)
@@ -112,7 +120,8 @@ void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock)
 
 void stake_note_end(struct redlock *r, struct redlock_lock *lock)
 {
-    uint64_t ttl_us = (uint64_t)lock->owed_ttl_ms * 1000 + drift_us(lock->owed_ttl_ms, r->config.drift_ppm);
+    uint64_t ttl_us =
+        (uint64_t)lock->owed_ttl_ms * 1000 + drift_us(lock->owed_ttl_ms, r->config.drift_ppm);
 
     REDLOCK_ASSERT(lock->owed_ttl_ms > 0);
     lock->owed_until = later(lock->owed_until, r->now_us + ttl_us);
@@ -128,8 +137,9 @@ bool stake_may_ask(const struct redlock *r, unsigned k, bool for_ticket)
     return node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || !r->nodes[k].settled;
 }
 
-/* S8: a vote counts for the round in which it was cast, and for the command of that round. A release that cleans up after an
- * older attempt may be sent during the next one, and is no vote on it. */
+/* S8: a vote counts for the round in which it was cast, and for the command of that round. A
+ * release that cleans up after an older attempt may be sent during the next one, and is no
+ * vote on it. */
 bool stake_is_vote(const struct redlock_lock *lock, bool current, enum redlock_command command)
 {
     REDLOCK_ASSERT(command > REDLOCK_COMMAND_READY && command < REDLOCK_COMMAND_QUESTION);
@@ -138,18 +148,21 @@ bool stake_is_vote(const struct redlock_lock *lock, bool current, enum redlock_c
 
 void stake_vote(const struct answer *a)
 {
-    REDLOCK_ASSERT(a->meaning != REDLOCK_ANSWER_WRONG);      /* S16: such an answer has ended the connection. */
+    /* S16: such an answer has ended the connection. */
+    REDLOCK_ASSERT(a->meaning != REDLOCK_ANSWER_WRONG);
     if (stake_is_vote(a->lock, a->current, a->command))
         round_vote(&a->lock->round, a->k, wire_vote(a->command, a->meaning, a->trouble));
 }
 
-/* Each server has words of its own for a command that it lacks, or that the user may not use. All name the command. */
+/* Each server has words of its own for a command that it lacks, or that the user may not use. All
+ * name the command. */
 static enum redlock_trouble class_of(const struct wire_reply *reply)
 {
     enum redlock_trouble class_of_error = wire_class(reply->text, reply->text_size);
     bool names_it = wire_says(reply, "evalsha") || wire_says(reply, "EVALSHA");
 
-    return class_of_error == REDLOCK_TROUBLE_OTHER_ERROR && names_it ? REDLOCK_TROUBLE_NOSCRIPT : class_of_error;
+    return class_of_error == REDLOCK_TROUBLE_OTHER_ERROR && names_it ? REDLOCK_TROUBLE_NOSCRIPT
+                                                                     : class_of_error;
 }
 
 /* NOSCRIPT: somebody ran SCRIPT FLUSH, or nobody has used the script there yet. */
@@ -157,7 +170,8 @@ static bool send_text(struct redlock *r, const struct answer *a)
 {
     if (a->trouble != REDLOCK_TROUBLE_NOSCRIPT || a->form != REDLOCK_FORM_BY_SHA1) return false;
     REDLOCK_ASSERT(a->meaning == REDLOCK_ANSWER_ERROR);
-    REDLOCK_ASSERT(a->command != REDLOCK_COMMAND_PTTL && a->command != REDLOCK_COMMAND_GETRANGE);        /* No scripts. */
+    /* No scripts. */
+    REDLOCK_ASSERT(a->command != REDLOCK_COMMAND_PTTL && a->command != REDLOCK_COMMAND_GETRANGE);
     if (a->command == REDLOCK_COMMAND_RELEASE) stake_set(a->lock, a->k, STAKE_OWED);
     REDLOCK_ASSERT(a->lock->stakes[a->k].state != STAKE_LEAVING);
     stake_want(r, a->lock, a->k, a->command);

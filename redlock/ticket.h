@@ -1,4 +1,5 @@
-/* Fencing tokens, or tickets (S15), that a lock proposes to the nodes, and learns from nodes that refuse. See wire.h. */
+/* Fencing tokens, or tickets (S15), that a lock proposes to the nodes, and learns from nodes that
+ * refuse. See wire.h. */
 #ifndef REDLOCK_TICKET_H
 #define REDLOCK_TICKET_H
 
@@ -12,13 +13,15 @@ struct redlock_ticketing {
     /* Chooses the ticket of the next attempt. False: there is no number left. */
     bool (*propose)(const struct redlock *r, struct redlock_lock *lock);
 
-    /* True if only a ticket that was too small lost the last attempt, for the first time, and there is time to wait. */
+    /* True if only a ticket that was too small lost the last attempt, for the first time, and there
+     * is time to wait. */
     bool (*is_behind)(const struct redlock *r, const struct redlock_lock *lock);
 };
 REDLOCK_PRIVATE const struct redlock_ticketing *ticket_feature(void);
 
 /* Forgets what earlier operations have seen. */
-REDLOCK_PRIVATE void ticket_start(struct redlock_lock *lock, const struct redlock_request *request, uint64_t now_us);
+REDLOCK_PRIVATE void ticket_start(struct redlock_lock *lock, const struct redlock_request *request,
+                                  uint64_t now_us);
 
 /* A node has refused because it found our ticket too far ahead of its clock. */
 REDLOCK_PRIVATE void ticket_found_ahead(struct redlock_lock *lock);

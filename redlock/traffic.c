@@ -1,4 +1,5 @@
-/* Optional: events of what is sent and heard. A refusal is read as the kind of its lock has it, so that no kind may call this. */
+/* Optional: events of what is sent and heard. A refusal is read as the kind of its lock has it, so
+ * that no kind may call this. */
 #include "events.h"
 #include "kind.h"
 #include "node.h"
@@ -22,27 +23,33 @@ static void write_sent(const struct redlock *r, unsigned k, unsigned before)
 }
 
 /* A refusal by the script that acquires reports the holder's time and ticket. */
-static void read_detail(const struct redlock *r, struct redlock_event *event, const struct redlock_asked *asked,
-                        const struct wire_reply *reply)
+static void read_detail(const struct redlock *r, struct redlock_event *event,
+                        const struct redlock_asked *asked, const struct wire_reply *reply)
 {
-    bool is_refusal = event->command == REDLOCK_COMMAND_ACQUIRE && event->answer == REDLOCK_ANSWER_REFUSED;
-    const struct wire_row *row = is_refusal && asked->lock ? kind_row(r, asked->lock, KIND_ACQUIRE) : NULL;
+    bool is_refusal =
+        event->command == REDLOCK_COMMAND_ACQUIRE && event->answer == REDLOCK_ANSWER_REFUSED;
+    const struct wire_row *row =
+        is_refusal && asked->lock ? kind_row(r, asked->lock, KIND_ACQUIRE) : NULL;
 
     if (reply->type == RESP_INTEGER)   event->number = reply->integer;
-    else if (row && row->read_refusal) (void)row->read_refusal(reply, &event->ticket, &event->number);
+    else if (row && row->read_refusal)
+        (void)row->read_refusal(reply, &event->ticket, &event->number);
 }
 
-static void read_answer(const struct redlock *r, struct redlock_event *event, const struct redlock_asked *asked,
-                        const struct wire_reply *reply)
+static void read_answer(const struct redlock *r, struct redlock_event *event,
+                        const struct redlock_asked *asked, const struct wire_reply *reply)
 {
-    if (asked->command == REDLOCK_COMMAND_QUESTION || asked->command == REDLOCK_COMMAND_NONE) return;
+    if (asked->command == REDLOCK_COMMAND_QUESTION || asked->command == REDLOCK_COMMAND_NONE)
+        return;
     event->answer = (enum redlock_answer)wire_read_any(asked, reply);
-    if (event->answer == REDLOCK_ANSWER_ERROR) event->trouble = wire_trouble(reply->text, reply->text_size);
+    if (event->answer == REDLOCK_ANSWER_ERROR)
+        event->trouble = wire_trouble(reply->text, reply->text_size);
     read_detail(r, event, asked, reply);
 }
 
 /* A node that is to get the text of the script is asked again. */
-static enum redlock_vote vote_by(const struct redlock *r, const struct redlock_event *event, const struct wire_reply *reply)
+static enum redlock_vote vote_by(const struct redlock *r, const struct redlock_event *event,
+                                 const struct wire_reply *reply)
 {
     if (!reply) return REDLOCK_VOTE_UNKNOWN;
     if (event->answer == REDLOCK_ANSWER_ERROR && event->form == REDLOCK_FORM_BY_SHA1 &&
@@ -51,22 +58,27 @@ static enum redlock_vote vote_by(const struct redlock *r, const struct redlock_e
     return wire_vote(event->command, event->answer, event->trouble);
 }
 
-/* S8: a vote belongs to the round under way, or the last one, if it answers that round's command and the node has not voted.
- * Inspection needs no votes. */
-static void add_vote(const struct redlock *r, struct redlock_event *event, const struct redlock_asked *asked,
-                     const struct wire_reply *reply)
+/* S8: a vote belongs to the round under way, or the last one, if it answers that round's command
+ * and the node has not voted. Inspection needs no votes. */
+static void add_vote(const struct redlock *r, struct redlock_event *event,
+                     const struct redlock_asked *asked, const struct wire_reply *reply)
 {
     struct redlock_round round = asked->lock->round;
 
-    if (asked->round != round.number || asked->command != round.command || asked->command == REDLOCK_COMMAND_GETRANGE) return;
-    if (round_vote_of(&round, event->session) == REDLOCK_VOTE_PENDING) event->vote = vote_by(r, event, reply);
+    if (asked->round != round.number || asked->command != round.command ||
+        asked->command == REDLOCK_COMMAND_GETRANGE)
+        return;
+    if (round_vote_of(&round, event->session) == REDLOCK_VOTE_PENDING)
+        event->vote = vote_by(r, event, reply);
     round_vote(&round, event->session, event->vote);
     event_add_votes(event, &round);
 }
 
-static void write_heard(const struct redlock *r, unsigned k, const struct redlock_asked *asked, const struct wire_reply *reply)
+static void write_heard(const struct redlock *r, unsigned k, const struct redlock_asked *asked,
+                        const struct wire_reply *reply)
 {
-    struct redlock_event *event = event_begin(r, asked->lock, reply ? REDLOCK_EVENT_HEARD : REDLOCK_EVENT_UNANSWERED, k);
+    struct redlock_event *event =
+        event_begin(r, asked->lock, reply ? REDLOCK_EVENT_HEARD : REDLOCK_EVENT_UNANSWERED, k);
 
     if (!event) return;
     event->command = (enum redlock_command)asked->command;
@@ -76,14 +88,17 @@ static void write_heard(const struct redlock *r, unsigned k, const struct redloc
     if (asked->lock) add_vote(r, event, asked, reply);
 }
 
-void redlock_use_events(struct redlock *r, struct redlock_event_ring *events, struct redlock_event *ring, size_t count)
+void redlock_use_events(struct redlock *r, struct redlock_event_ring *events,
+                        struct redlock_event *ring, size_t count)
 {
     static const struct redlock_eventing feature = {
-        .note = event_write_note, .sent = write_sent, .heard = write_heard, .moved = event_write_moved
+        .note = event_write_note, .sent = write_sent, .heard = write_heard,
+        .moved = event_write_moved
     };
 
-    if (events) *events = (struct redlock_event_ring){ .feature = &feature, .ring = ring, .size = count,
-                                                        .kinds = REDLOCK_EVENTS_ALL };
+    if (events) *events = (struct redlock_event_ring){
+        .feature = &feature, .ring = ring, .size = count, .kinds = REDLOCK_EVENTS_ALL
+    };
     r->events = events;
 }
 
@@ -91,7 +106,8 @@ void redlock_use_events(struct redlock *r, struct redlock_event_ring *events, st
 
 enum { SCRIPT_ARGUMENTS_MAX = 8 };
 
-/* The names of the script and of its arguments, with those of permits, which are the last. "" follows them. */
+/* The names of the script and of its arguments, with those of permits, which are the last. ""
+ * follows them. */
 static const char *script_words(enum redlock_command command, unsigned i)
 {
     static const char words[][1 + SCRIPT_ARGUMENTS_MAX][sizeof "acquire"] = {

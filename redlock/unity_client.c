@@ -1,10 +1,13 @@
-/* The client as one file, with sockets, and the two faces over them. Only the functions of redlock_client.h are visible outside.
- * tools/amalgamate makes the file for vendoring from this one. */
+/* The client as one file, with sockets, and the two faces over them. Only the functions of
+ * redlock_client.h are visible outside. tools/amalgamate makes the file for vendoring
+ * from this one. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE     /* Linux: CLOCK_BOOTTIME. It must come before the first header of the system. */
+/* Linux: CLOCK_BOOTTIME. It must come before the first header of the system. */
+#define _GNU_SOURCE
 #endif
 #ifndef _FILE_OFFSET_BITS
-#define _FILE_OFFSET_BITS 64    /* On 32 bits fstat refuses a file whose number has more bits, for instance /dev/urandom. */
+/* On 32 bits fstat refuses a file whose number has more bits, for instance /dev/urandom. */
+#define _FILE_OFFSET_BITS 64
 #endif
 #define NET_API static
 #define REDLOCK_PRIVATE static

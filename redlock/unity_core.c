@@ -1,5 +1,5 @@
-/* The core as one file, with RESP and everything of the lock that does no I/O. Only the functions of redlock.h are visible
- * outside. tools/amalgamate makes the file for vendoring from this one. */
+/* The core as one file, with RESP and everything of the lock that does no I/O. Only the functions
+ * of redlock.h are visible outside. tools/amalgamate makes the file for vendoring from this one. */
 #define RESP_API static
 #define REDLOCK_PRIVATE static
 

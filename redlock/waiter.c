@@ -9,8 +9,10 @@
 
 enum {
     PATIENCE_MAX = 5,       /* The pause between two attempts is doubled this often at most. */
-    LISTEN_MS = 10000,      /* Subscriptions stay open this long after the last lock that lined up. */
-    YIELD_ROUNDS = 3        /* A woken client gets this many times the last round's duration to take the lock. */
+    /* Subscriptions stay open this long after the last lock that lined up. */
+    LISTEN_MS = 10000,
+    /* A woken client gets this many times the last round's duration to take the lock. */
+    YIELD_ROUNDS = 3
 };
 
 static bool has_name(const struct redlock *r)
@@ -53,8 +55,10 @@ static bool begin_listening(struct redlock *r, struct redlock_lock *lock)
 {
     if (!r->config.wake_ups || !can_be_called(lock) || !draw_name(r)) return false;
     REDLOCK_ASSERT(lock->wait_until != 0);      /* Otherwise nobody could call it. */
-    r->listen_until = later(r->listen_until, later(lock->retry_at, r->now_us + (uint64_t)LISTEN_MS * 1000));
-    while (lock->wait_number == 0) lock->wait_number = ++r->wait_count;     /* Once more after 2^32 of them. */
+    r->listen_until =
+        later(r->listen_until, later(lock->retry_at, r->now_us + (uint64_t)LISTEN_MS * 1000));
+    /* Once more after 2^32 of them. */
+    while (lock->wait_number == 0) lock->wait_number = ++r->wait_count;
     REDLOCK_ASSERT(has_name(r) && r->listen_until >= lock->retry_at);
     REDLOCK_ASSERT(lock->wait_number != 0);
     return true;
@@ -62,16 +66,20 @@ static bool begin_listening(struct redlock *r, struct redlock_lock *lock)
 
 static void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
-    bool wants_entries = lock->wait_number != 0 && !lock->kind->keeps_place && lock->line.arrived_at != 0 && !lock->is_yielding;
+    bool wants_entries = lock->wait_number != 0 && !lock->kind->keeps_place &&
+                         lock->line.arrived_at != 0 && !lock->is_yielding;
 
     if (!wants_entries || !is_open(r, k) || r->nodes[k].state != NODE_READY) return;
     REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_WAITING && lock->stakes[k].state == STAKE_NONE);
-    if (waiting_of(lock)->listen) {       /* It asks when the channel's subscription is confirmed. */
+    /* It asks when the channel's subscription is confirmed. */
+    if (waiting_of(lock)->listen) {
         waiting_of(lock)->listen(r, lock, k);
         return;
     }
-    if (lock->stakes[k].want == REDLOCK_COMMAND_WAIT) return;       /* Perhaps by the script's text. */
-    REDLOCK_ASSERT(lock->stakes[k].want == REDLOCK_COMMAND_NONE || lock->stakes[k].want == REDLOCK_COMMAND_PTTL);
+    /* Perhaps by the script's text. */
+    if (lock->stakes[k].want == REDLOCK_COMMAND_WAIT) return;
+    REDLOCK_ASSERT(lock->stakes[k].want == REDLOCK_COMMAND_NONE ||
+                   lock->stakes[k].want == REDLOCK_COMMAND_PTTL);
     lock->asking &= (uint16_t)~bit_of(k);
     stake_want(r, lock, k, REDLOCK_COMMAND_WAIT);
     REDLOCK_ASSERT(has_name(r) && lock->stakes[k].want == REDLOCK_COMMAND_WAIT);
@@ -84,22 +92,25 @@ static void line_up_everywhere(struct redlock *r, struct redlock_lock *lock)
         if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
 }
 
-/* True if it must be found by its number, if it has one. A lock that keeps its place must also be found while it polls, since a
- * node that called it meanwhile calls nobody again. */
+/* True if it must be found by its number, if it has one. A lock that keeps its place must also be
+ * found while it polls, since a node that called it meanwhile calls nobody again. */
 static bool is_called(const struct redlock_lock *lock)
 {
-    return lock->phase == REDLOCK_PHASE_WAITING || (lock->phase == REDLOCK_PHASE_ACQUIRING && lock->kind->keeps_place);
+    return lock->phase == REDLOCK_PHASE_WAITING ||
+           (lock->phase == REDLOCK_PHASE_ACQUIRING && lock->kind->keeps_place);
 }
 
 static void waiter_enlist(struct redlock *r, struct redlock_lock *lock)
 {
     if (is_called(lock) && lock->wait_number != 0) number_add(&r->listening, lock);
-    REDLOCK_ASSERT(!is_called(lock) || lock->wait_number == 0 || number_find(r->listening, lock->wait_number));
+    REDLOCK_ASSERT(!is_called(lock) || lock->wait_number == 0 ||
+                   number_find(r->listening, lock->wait_number));
 }
 
 static void waiter_leave(struct redlock *r, struct redlock_lock *lock)
 {
-    if (lock->phase == REDLOCK_PHASE_WAITING && waiting_of(lock)->unlisten) waiting_of(lock)->unlisten(r, lock);
+    if (lock->phase == REDLOCK_PHASE_WAITING && waiting_of(lock)->unlisten)
+        waiting_of(lock)->unlisten(r, lock);
     number_remove(&r->listening, lock);
     REDLOCK_ASSERT(lock->wait_number == 0 || number_find(r->listening, lock->wait_number) != lock);
 }
@@ -125,14 +136,16 @@ static bool is_brief(const struct redlock_lock *lock)
 
 static void waiter_begin(struct redlock *r, struct redlock_lock *lock)
 {
-    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_WAITING && !lock->is_corrected && !lock->is_yielding);
+    REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_WAITING && !lock->is_corrected &&
+                   !lock->is_yielding);
     retry_expect_votes(r, lock);
     if (is_brief(lock)) waiter_enlist(r, lock);     /* It tries again at once, by itself. */
     else                wait_for_turn(r, lock);
     REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_WAITING && lock_queue(r, lock) == &r->waiting);
 }
 
-/* A node that is not there, or not yet, may appear at any moment. A node that reports its trouble keeps it for longer. */
+/* A node that is not there, or not yet, may appear at any moment. A node that reports its trouble
+ * keeps it for longer. */
 static bool is_away(const struct redlock_node *node)
 {
     bool is_unheard = node->trouble <= REDLOCK_TROUBLE_SILENT;
@@ -140,7 +153,8 @@ static bool is_away(const struct redlock_node *node)
     return is_unheard || wire_begins(node->error, sizeof node->error, "LOADING ") > 0;
 }
 
-/* Without a connected quorum nobody can get a lock, and everybody waits for connections. A wake-up is of no use then. */
+/* Without a connected quorum nobody can get a lock, and everybody waits for connections. A wake-up
+ * is of no use then. */
 static unsigned waiter_failures_max(const struct redlock *r, unsigned session)
 {
     unsigned ready = 0;
@@ -180,8 +194,8 @@ static void waiter_has_woken(struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->yields_to != 0);
 }
 
-/* The pause is doubled so often, but not beyond the life of the entries among the waiters and of the hint that a writer waits,
- * which each attempt renews. */
+/* The pause is doubled so often, but not beyond the life of the entries among the waiters and of
+ * the hint that a writer waits, which each attempt renews. */
 static uint64_t longer_pause_us(const struct redlock *r, uint64_t pause_us, unsigned doublings)
 {
     REDLOCK_ASSERT(doublings <= PATIENCE_MAX);
@@ -190,7 +204,8 @@ static uint64_t longer_pause_us(const struct redlock *r, uint64_t pause_us, unsi
     return pause_us << doublings;
 }
 
-static uint64_t waiter_lengthen(const struct redlock *r, struct redlock_lock *lock, uint64_t pause_us)
+static uint64_t waiter_lengthen(const struct redlock *r, struct redlock_lock *lock,
+                                uint64_t pause_us)
 {
     bool has_entries = round_count(lock->entries) >= quorum_of(r->node_count);
     uint64_t longer_us = longer_pause_us(r, pause_us, has_entries ? lock->refusals : 0);
@@ -201,14 +216,15 @@ static uint64_t waiter_lengthen(const struct redlock *r, struct redlock_lock *lo
     return longer_us;
 }
 
-/* Stays silent for one round, so that the woken client can take the lock while the nodes and the machine have nothing else to
- * do. */
+/* Stays silent for one round, so that the woken client can take the lock while the nodes and the
+ * machine have nothing else to do. */
 static bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_IDLE);
     if (lock->yields_to != names_hash(lock)) lock->refusals = 0;
     if (lock->yields_to != names_hash(lock) || lock->kind->keeps_place) return false;
-    if (!begin_listening(r, lock)) return false;     /* Closed subscriptions open meanwhile, if it has never waited. */
+    /* Closed subscriptions open meanwhile, if it has never waited. */
+    if (!begin_listening(r, lock)) return false;
     lock->is_yielding = true;
     lock->attempt_status = REDLOCK_TAKEN;
     lock->retry_at = sooner(r->now_us + retry_round_us(lock), lock->wait_until);
@@ -225,7 +241,8 @@ static void stop_yielding(struct redlock *r, struct redlock_lock *lock)
 
     REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_WAITING && lock->is_yielding);
     lock->is_yielding = false;
-    lock->retry_at = sooner(r->now_us + YIELD_ROUNDS * retry_round_us(lock) + pause_us, lock->wait_until);
+    lock->retry_at =
+        sooner(r->now_us + YIELD_ROUNDS * retry_round_us(lock) + pause_us, lock->wait_until);
     line_up_everywhere(r, lock);
     REDLOCK_ASSERT(lock->retry_at <= lock->wait_until);
 }
@@ -243,9 +260,11 @@ static bool waiter_tick(struct redlock *r, struct redlock_lock *lock)
     return begins;
 }
 
-/* True if node k refused the last attempt because somebody had the resource. If not, a free resource is no news. The next attempt
- * would fail for the same reason (no vote, an error, the ticket), and, begun at once, so would the one after that. */
-static bool was_taken(const struct redlock *r, const struct redlock_lock *lock, const struct answer *a)
+/* True if node k refused the last attempt because somebody had the resource. If not, a free
+ * resource is no news. The next attempt would fail for the same reason (no vote, an error, the
+ * ticket), and, begun at once, so would the one after that. */
+static bool was_taken(const struct redlock *r, const struct redlock_lock *lock,
+                      const struct answer *a)
 {
     REDLOCK_ASSERT(a->current && lock->phase == REDLOCK_PHASE_WAITING);
     return round_vote_of(&lock->round, a->k) == REDLOCK_VOTE_REFUSED &&
@@ -261,17 +280,19 @@ static void be_woken(struct redlock_lock *lock, unsigned k, uint8_t slot)
     REDLOCK_ASSERT(lock->permit.slot <= lock->permit.count);
 }
 
-/* The entry was taken when the resource was free already, since the release came before it. An entry that is to be taken anew is
- * first asked for without the script. */
+/* The entry was taken when the resource was free already, since the release came before it. An
+ * entry that is to be taken anew is first asked for without the script. */
 static void waiter_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
-    bool is_waiting = a->current && lock->phase == REDLOCK_PHASE_WAITING && lock->stakes[a->k].want == REDLOCK_COMMAND_NONE;
+    bool is_waiting = a->current && lock->phase == REDLOCK_PHASE_WAITING &&
+                      lock->stakes[a->k].want == REDLOCK_COMMAND_NONE;
 
     REDLOCK_ASSERT(a->command == REDLOCK_COMMAND_WAIT && r->config.wake_ups);
     if (is_waiting && stake_sends_text(r, a)) return;
     if (a->meaning == REDLOCK_ANSWER_ERROR) lock->entries &= (uint16_t)~bit_of(a->k);
-    if (a->meaning != REDLOCK_ANSWER_GRANTED || !a->current || lock->phase != REDLOCK_PHASE_WAITING) return;
+    if (a->meaning != REDLOCK_ANSWER_GRANTED || !a->current || lock->phase != REDLOCK_PHASE_WAITING)
+        return;
     REDLOCK_ASSERT(lock->wait_number != 0 && lock->line.arrived_at != 0);
     lock->stakes[a->k].holder_ms = retry_ms_of(a->reply->integer);
     if (a->reply->integer == -2 && was_taken(r, lock, a)) be_woken(lock, a->k, 0);
@@ -291,8 +312,8 @@ static void waiter_stands(struct redlock *r, unsigned session)
     }
 }
 
-/* Its entry is gone, but another one may be there, for another of its resources or taken since. All of them will be given
- * back. */
+/* Its entry is gone, but another one may be there, for another of its resources or taken since. All
+ * of them will be given back. */
 static void hear_turn(struct redlock *r, unsigned k, uint32_t wait_number, uint8_t slot)
 {
     struct redlock_lock *lock = number_find(r->listening, wait_number);
@@ -306,7 +327,8 @@ static void hear_turn(struct redlock *r, unsigned k, uint32_t wait_number, uint8
     REDLOCK_ASSERT(lock->woken & bit_of(k));
 }
 
-/* S16: a subscription hears entries whose turn it is, on its own channel, messages of a kind's channel, and nothing else. */
+/* S16: a subscription hears entries whose turn it is, on its own channel, messages of a kind's
+ * channel, and nothing else. */
 static void waiter_heard(struct redlock *r, unsigned k, const struct wire_reply *reply)
 {
     size_t before = wire_before_wake_up(reply);
@@ -318,7 +340,8 @@ static void waiter_heard(struct redlock *r, unsigned k, const struct wire_reply 
     REDLOCK_ASSERT(has_name(r));        /* The name of its channel. */
     message.text += before;
     message.text_size -= before;
-    if (before > 0 && wire_read_wake_up(&message, &wait_number, &slot)) hear_turn(r, k, wait_number, slot);
+    if (before > 0 && wire_read_wake_up(&message, &wait_number, &slot))
+        hear_turn(r, k, wait_number, slot);
     else if (!r->hear_channel || !r->hear_channel(r, k, reply))
         node_give_up_for(&r->nodes[r->node_count + k], REDLOCK_TROUBLE_PROTOCOL, REASON_NO_WAKE_UP);
 }
@@ -326,10 +349,11 @@ static void waiter_heard(struct redlock *r, unsigned k, const struct wire_reply 
 const struct redlock_waking *waiter_feature(void)
 {
     static const struct redlock_waking feature = {
-        .begin = waiter_begin, .has_woken = waiter_has_woken, .yield = waiter_yield, .tick = waiter_tick, .leave = waiter_leave,
-        .move = waiter_move, .line_up = waiter_line_up, .answer = waiter_answer,
-        .lengthen = waiter_lengthen, .give_back = waiter_give_back, .keep_entry = waiter_keep_entry,
-        .failures_max = waiter_failures_max, .stands = waiter_stands, .hear = waiter_heard
+        .begin = waiter_begin, .has_woken = waiter_has_woken, .yield = waiter_yield,
+        .tick = waiter_tick, .leave = waiter_leave, .move = waiter_move, .line_up = waiter_line_up,
+        .answer = waiter_answer, .lengthen = waiter_lengthen, .give_back = waiter_give_back,
+        .keep_entry = waiter_keep_entry, .failures_max = waiter_failures_max,
+        .stands = waiter_stands, .hear = waiter_heard
     };
 
     return &feature;

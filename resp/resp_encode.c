@@ -4,25 +4,27 @@
 
 enum { HEAD = 3, END = 2 }; /* Bytes of a head besides its digits; those after an argument. */
 
-/* True for so many bytes and those around them. Once something did not fit nothing more is written, or
- * a smaller thing after it would leave a hole. */
+/* True for so many bytes and those around them. Once something did not fit nothing more is written,
+ * or a smaller thing after it would leave a hole. */
 static bool writer_has_room(struct resp_writer *w, size_t size, size_t around)
 {
-    if (size > w->size || around > w->size - size || w->used > w->size - size - around) w->full = true;
+    if (size > w->size || around > w->size - size || w->used > w->size - size - around)
+        w->full = true;
     return !w->full;
 }
 
 /* ---- What is written to where there is room; each returns where the next byte belongs. ---- */
 
-/* Like memcpy(), and no larger than a call of it for firmware that does not link it otherwise. Compilers that optimize for speed
- * call it. */
+/* Like memcpy(), and no larger than a call of it for firmware that does not link it otherwise.
+ * Compilers that optimize for speed call it. */
 static uint8_t *put_bytes(uint8_t *restrict to, const uint8_t *restrict from, size_t size)
 {
     for (size_t i = 0; i < size; i++) to[i] = from[i];
     return to + size;
 }
 
-/* A number that fits in the registers of a small processor, for which a division of 64 bits is 700 bytes of code. */
+/* A number that fits in the registers of a small processor, for which a division of 64 bits is 700
+ * bytes of code. */
 static unsigned digits_of(size_t number)
 {
     unsigned digits = 1;
@@ -44,7 +46,8 @@ static uint8_t *put_end(uint8_t *to)
     return to + END;
 }
 
-/* "*2\r\n", or "$4\r\n" and room after it for so many bytes and their end. NULL: it does not fit. */
+/* "*2\r\n", or "$4\r\n" and room after it for so many bytes and their end. NULL: it
+ * does not fit. */
 static uint8_t *writer_put_head(struct resp_writer *w, char type, size_t number, size_t size)
 {
     const unsigned digits = digits_of(number);
@@ -93,7 +96,8 @@ RESP_API void resp_command(struct resp_writer *w, unsigned arguments)
     (void)writer_put_head(w, '*', arguments, 0);
 }
 
-/* The next argument's head, if it was announced and there is room for the argument, of which so much is written here. NULL: not. */
+/* The next argument's head, if it was announced and there is room for the argument, of which so
+ * much is written here. NULL: not. */
 static uint8_t *begin_argument(struct resp_writer *w, size_t size, size_t here)
 {
     if (w->missing == 0) w->miscounted = true;

@@ -1,13 +1,13 @@
-/* Reads replies, one item at a time, from a window that slides over the stream. Strict: text that Redis
- * would not write is an error, at its first byte.
+/* Reads replies, one item at a time, from a window that slides over the stream. Strict: text that
+ * Redis would not write is an error, at its first byte.
  *
  *     +OK\r\n                 -ERR text\r\n       :-12\r\n          lines
  *     $5\r\nhello\r\n         $-1\r\n                               bulk string, null
  *     *2\r\n<value><value>    *-1\r\n                               array, null
  *
- * The text of a string stays in the window until it is whole, and p->scanned remembers how far it was looked at. A
- * number whose line is cut off is read anew from its type byte. It is never more than RESP_WINDOW_MIN
- * bytes, and so nothing but strings and open arrays needs a memory. */
+ * The text of a string stays in the window until it is whole, and p->scanned remembers how far it
+ * was looked at. A number whose line is cut off is read anew from its type byte. It is never more
+ * than RESP_WINDOW_MIN bytes, and so nothing but strings and open arrays needs a memory. */
 #include "resp.h"
 
 /* The rest of the caller's window. Bytes before "at" were found good, but are not taken yet. */
@@ -48,7 +48,8 @@ static void window_take(struct resp_window *w)
 }
 
 /* Reads CR LF. no_cr and no_lf are the errors if another byte is in its place. */
-static enum resp_status window_end_line(struct resp_window *w, enum resp_status no_cr, enum resp_status no_lf)
+static enum resp_status window_end_line(struct resp_window *w, enum resp_status no_cr,
+                                        enum resp_status no_lf)
 {
     if (window_ends(w)) return RESP_MORE;
     if (!window_shows(w, '\r')) return no_cr;
@@ -69,8 +70,10 @@ static bool append_digit(uint64_t *sum, unsigned digit)
     return true;
 }
 
-/* Reads [-]digits CR LF as Redis writes them, where one zero is not followed by digits, and is not negative. */
-static enum resp_status read_number(struct resp_window *w, const struct resp_number_rule *rule, int64_t *number)
+/* Reads [-]digits CR LF as Redis writes them, where one zero is not followed by digits, and
+ * is not negative. */
+static enum resp_status read_number(struct resp_window *w, const struct resp_number_rule *rule,
+                                    int64_t *number)
 {
     const bool negative = window_shows(w, '-');
     const uint64_t max = negative ? rule->min_magnitude : rule->max;
@@ -79,7 +82,8 @@ static enum resp_status read_number(struct resp_window *w, const struct resp_num
 
     if (negative) w->at++;
     for (first = w->at; !window_ends(w); w->at++) {
-        const uint8_t digit = (uint8_t)(w->data[w->at] - '0'); /* A byte below '0' becomes one over 200. */
+        /* A byte below '0' becomes one over 200. */
+        const uint8_t digit = (uint8_t)(w->data[w->at] - '0');
         if (digit > 9) break;
         if (magnitude == 0 && (w->at > first || (negative && digit == 0))) return rule->bad;
         if (!append_digit(&magnitude, digit) || magnitude > max)
@@ -100,9 +104,10 @@ static bool close_value(struct resp_parser *p)
     return p->depth == 0;
 }
 
-/* Hands out a value that is no string. An array with elements stays open until the last of them is complete. */
-static enum resp_status give_value(struct resp_parser *p, struct resp_window *w, struct resp_item *item,
-                                   enum resp_type type, int64_t integer)
+/* Hands out a value that is no string. An array with elements stays open until the last of
+ * them is complete. */
+static enum resp_status give_value(struct resp_parser *p, struct resp_window *w,
+                                   struct resp_item *item, enum resp_type type, int64_t integer)
 {
     item->type = type;
     item->depth = p->depth;
@@ -121,8 +126,8 @@ static enum resp_status give_value(struct resp_parser *p, struct resp_window *w,
 }
 
 /* Hands out the first size bytes of the window, which belong to the current string. */
-static enum resp_status give_piece(struct resp_parser *p, struct resp_window *w, struct resp_item *item, size_t size,
-                                   bool last)
+static enum resp_status give_piece(struct resp_parser *p, struct resp_window *w,
+                                   struct resp_item *item, size_t size, bool last)
 {
     item->type = (enum resp_type)p->string_type;
     item->depth = p->depth;
@@ -162,7 +167,8 @@ static enum resp_status scan_bulk(const struct resp_parser *p, struct resp_windo
     return RESP_OK;
 }
 
-static enum resp_status read_string(struct resp_parser *p, struct resp_window *w, struct resp_item *item)
+static enum resp_status read_string(struct resp_parser *p, struct resp_window *w,
+                                    struct resp_item *item)
 {
     const bool bulk = p->string_type == RESP_BULK;
     const enum resp_status bad_end = bulk ? RESP_BAD_BULK_END : RESP_BAD_LINE;
@@ -176,8 +182,8 @@ static enum resp_status read_string(struct resp_parser *p, struct resp_window *w
 }
 
 /* The head of a string is read, and the string follows in the window. */
-static enum resp_status begin_string(struct resp_parser *p, struct resp_window *w, struct resp_item *item,
-                                     enum resp_type type, size_t total)
+static enum resp_status begin_string(struct resp_parser *p, struct resp_window *w,
+                                     struct resp_item *item, enum resp_type type, size_t total)
 {
     //@ split w->at;
     window_take(w);
@@ -191,13 +197,13 @@ static enum resp_status begin_string(struct resp_parser *p, struct resp_window *
 /* ---- Heads: type byte and number ---- */
 
 /* The number after a type byte, either an integer or a size of at most max. */
-static enum resp_status read_counted(struct resp_parser *p, struct resp_window *w, struct resp_item *item, enum resp_type type,
-                                     uint64_t max, enum resp_status over)
+static enum resp_status read_counted(struct resp_parser *p, struct resp_window *w,
+                                     struct resp_item *item, enum resp_type type, uint64_t max,
+                                     enum resp_status over)
 {
     const bool integer = type == RESP_INTEGER;
-    const struct resp_number_rule rule = {
-        max, integer ? (uint64_t)INT64_MAX + 1 : 1, integer ? RESP_BAD_INTEGER : RESP_BAD_LENGTH, over
-    };
+    const struct resp_number_rule rule = { max, integer ? (uint64_t)INT64_MAX + 1 : 1,
+                                           integer ? RESP_BAD_INTEGER : RESP_BAD_LENGTH, over };
     int64_t number = 0;
     const enum resp_status status = read_number(w, &rule, &number);
     if (status != RESP_OK) return status;
@@ -207,7 +213,8 @@ static enum resp_status read_counted(struct resp_parser *p, struct resp_window *
     return give_value(p, w, item, type, number);
 }
 
-static enum resp_status read_value(struct resp_parser *p, struct resp_window *w, struct resp_item *item)
+static enum resp_status read_value(struct resp_parser *p, struct resp_window *w,
+                                   struct resp_item *item)
 {
     if (window_ends(w)) return RESP_MORE;
     switch (w->data[w->at++]) {
@@ -217,7 +224,8 @@ static enum resp_status read_value(struct resp_parser *p, struct resp_window *w,
     case '$': return read_counted(p, w, item, RESP_BULK, p->limits.bulk_max, RESP_BULK_TOO_BIG);
     case '*':
         if (p->depth < p->limits.depth_max)
-            return read_counted(p, w, item, RESP_ARRAY, p->limits.elements_max, RESP_TOO_MANY_ELEMENTS);
+            return read_counted(p, w, item, RESP_ARRAY, p->limits.elements_max,
+                                RESP_TOO_MANY_ELEMENTS);
         w->at--;
         return RESP_TOO_DEEP;
     default: w->at--; return RESP_BAD_TYPE;
@@ -226,10 +234,11 @@ static enum resp_status read_value(struct resp_parser *p, struct resp_window *w,
 
 /* ---- Public ---- */
 
-/* The invariant between two calls. (tests/prove/parse.c has that the arrays in use of open[] have elements to come.) */
-/*@ predicate is_sound(struct resp_parser *p) =
-      p->depth <= RESP_DEPTH_MAX && p->limits.depth_max <= RESP_DEPTH_MAX && p->limits.bulk_max <= RESP_BULK_MAX &&
-      p->string_type <= RESP_BULK && p->string_type != RESP_INTEGER; */
+/* The invariant between two calls. (tests/prove/parse.c has that the arrays in use of open[] have
+ * elements to come.) */
+/* @ predicate is_sound(struct resp_parser *p) =
+ *    p->depth <= RESP_DEPTH_MAX && p->limits.depth_max <= RESP_DEPTH_MAX && p->limits.bulk_max <=
+ *    RESP_BULK_MAX && p->string_type <= RESP_BULK && p->string_type != RESP_INTEGER; */
 
 //@ ensures is_sound(p);
 RESP_API void resp_parser_init(struct resp_parser *p, const struct resp_limits *limits)
@@ -249,8 +258,8 @@ RESP_API void resp_parser_init(struct resp_parser *p, const struct resp_limits *
 /*@ requires is_sound(p) && p->scanned <= size && \valid_read((uint8_t *)data + (0 .. size - 1));
     ensures is_sound(p);
     ensures *consumed <= size; */
-RESP_API enum resp_status resp_parse(struct resp_parser *p, const void *data, size_t size, bool buffer_full,
-                                     size_t *consumed, struct resp_item *item)
+RESP_API enum resp_status resp_parse(struct resp_parser *p, const void *data, size_t size,
+                                     bool buffer_full, size_t *consumed, struct resp_item *item)
 {
     struct resp_window w = { (const uint8_t *)data, size, 0, 0, buffer_full };
     enum resp_status status = (enum resp_status)p->error;

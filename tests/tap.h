@@ -1,11 +1,12 @@
-/* A test harness in one header. Prints TAP, the Test Anything Protocol, which people and test runners read alike.
+/* A test harness in one header. Prints TAP, the Test Anything Protocol, which people and test
+ * runners read alike.
  *
  *     TEST(a_test_is_named_after_its_rule) { CHECK_INT(1 + 1, 2); }
  *     TAP_MAIN
  *
- * The tests run in source order; the arguments of the program pick those whose names contain one of them. A check that
- * fails ends the function it stands in, which returns void. If a helper fails, the helper ends, and the
- * test fails all the same. */
+ * The tests run in source order; the arguments of the program pick those whose names contain one of
+ * them. A check that fails ends the function it stands in, which returns void. If a helper fails,
+ * the helper ends, and the test fails all the same. */
 #ifndef TAP_H
 #define TAP_H
 
@@ -17,7 +18,8 @@
 #include <string.h>
 
 enum {
-    TAP_COMPLAINTS_MAX = 5, /* Complaints of one test. A helper that fails in a loop would bury the first failure. */
+    /* Complaints of one test. A helper that fails in a loop would bury the first failure. */
+    TAP_COMPLAINTS_MAX = 5,
     TAP_BYTES_MAX = 64,     /* Shown of each side of a CHECK_MEM. */
     TAP_NAME_MAX = 160
 };
@@ -58,10 +60,10 @@ static struct {
 #define CHECK(condition) TAP_CHECK(condition, "%s", #condition)
 
 /* Takes any integer type. Compared as intmax_t, so -1 equals UINTMAX_MAX. */
-#define CHECK_INT(actual, expected)                                                                     \
-    do {                                                                                                \
-        const intmax_t tap_a = (intmax_t)(actual), tap_e = (intmax_t)(expected);                        \
-        TAP_CHECK(tap_a == tap_e, "%s is %jd, not %jd (%s)", #actual, tap_a, tap_e, #expected);         \
+#define CHECK_INT(actual, expected) \
+    do { \
+        const intmax_t tap_a = (intmax_t)(actual), tap_e = (intmax_t)(expected); \
+        TAP_CHECK(tap_a == tap_e, "%s is %jd, not %jd (%s)", #actual, tap_a, tap_e, #expected); \
     } while (0)
 
 #define CHECK_STR(actual, expected)                                                       \
@@ -71,11 +73,11 @@ static struct {
                   "%s is \"%s\", not \"%s\"", #actual, tap_text(tap_a), tap_text(tap_e)); \
     } while (0)
 
-#define CHECK_MEM(actual, actual_size, expected, expected_size)                                              \
-    do {                                                                                                     \
-        if (!tap_same(__FILE__, __LINE__, #actual " is not " #expected, (actual), (actual_size), (expected), \
-                      (expected_size)))                                                                      \
-            return;                                                                                          \
+#define CHECK_MEM(actual, actual_size, expected, expected_size) \
+    do { \
+        if (!tap_same(__FILE__, __LINE__, #actual " is not " #expected, (actual), (actual_size), \
+                      (expected), (expected_size))) \
+            return; \
     } while (0)
 
 /* Ends the function it stands in; the test counts as skipped unless a check has failed. */
@@ -85,7 +87,8 @@ static struct {
         return;                 \
     } while (0)
 
-/* The tested case, in a loop over cases. It is printed with a failure. Its arguments are those of printf. */
+/* The tested case, in a loop over cases. It is printed with a failure. Its arguments are
+ * those of printf. */
 #define TAP_CONTEXT(...) (void)snprintf(tap.context, sizeof tap.context, __VA_ARGS__)
 
 #define TAP_MAIN int main(int argc, char **argv) { return tap_run_all(argc, argv); }
@@ -140,11 +143,12 @@ static inline void tap_show(const char *label, const void *data, size_t size)
     puts(size > TAP_BYTES_MAX ? "\"..." : "\"");
 }
 
-static inline bool tap_same(const char *file, int line, const char *complaint, const void *actual, size_t actual_size,
-                            const void *expected, size_t expected_size)
+static inline bool tap_same(const char *file, int line, const char *complaint, const void *actual,
+                            size_t actual_size, const void *expected, size_t expected_size)
 {
     tap.checks++;
-    if (actual_size == expected_size && (actual_size == 0 || memcmp(actual, expected, actual_size) == 0))
+    if (actual_size == expected_size &&
+        (actual_size == 0 || memcmp(actual, expected, actual_size) == 0))
         return true;
     tap_complain(file, line, "%s", complaint);
     tap_show("is:     ", actual, actual_size);
@@ -187,8 +191,8 @@ static inline bool tap_run(const struct tap_test *test, int number)
     return tap.complaints == 0;
 }
 
-/* Returns the exit status. It is 0 if all that were picked are well. No test at all is a failure, or a
- * typing error would pass. */
+/* Returns the exit status. It is 0 if all that were picked are well. No test at all is a failure,
+ * or a typing error would pass. */
 static inline int tap_run_all(int argc, char **argv)
 {
     int count = 0, number = 0;

@@ -1,24 +1,28 @@
-/* redlock_loop_epoll: a client in an epoll loop of Linux. The common contract of all adapters is in redlock_loop.h.
+/* redlock_loop_epoll: a client in an epoll loop of Linux. The common contract of all adapters
+ * is in redlock_loop.h.
  *
  *     redlock_loop_epoll_attach(&adapter, epoll_fd, data, &client, hook, context);
  *     ...
  *     count = epoll_wait(epoll_fd, events, ...);
  *     for each event that has this data: redlock_loop_epoll_dispatch(&adapter);
  *
- * Your set gets one descriptor, with data that you choose and for as long as the client is attached,
- * whatever becomes of connections. It stands for a set of the adapter's own, with the sessions and a
- * timer. The time that you give epoll_wait is therefore yours alone, and any loop that can wait for a
- * descriptor can wait for this one (redlock_loop_epoll_fd).
+ * Your set gets one descriptor, with data that you choose and for as long as the client is
+ * attached, whatever becomes of connections. It stands for a set of the adapter's own, with the
+ * sessions and a timer. The time that you give epoll_wait is therefore yours alone, and any loop
+ * that can wait for a descriptor can wait for this one (redlock_loop_epoll_fd).
  *
  * Traps that are taken care of here:
- * - epoll forgets a closed descriptor only when no copy of it is left, and a child of fork() that lives
+ * - epoll forgets a closed descriptor only when no copy of it is left, and a child of
+ * fork() that lives
  *   on has copies. It then goes on reporting a connection that nobody can remove, for ever. Such a
  *   report is recognised by its number, and the adapter makes its set anew.
- * - A child that goes on to use your set changes the parent's, for both have the same one. Make another in
- *   the child; detach closes the child's copies of the adapter's descriptors, and leaves shared ones alone.
+ * - A child that goes on to use your set changes the parent's, for both have the same one. Make
+ * another in
+ *   the child; detach closes the child's copies of the adapter's descriptors, and leaves shared
+ *   ones alone.
  *
- * It needs clocks of POSIX. With -std=c11 and the like define _POSIX_C_SOURCE 200809L, or _GNU_SOURCE,
- * before the first header. */
+ * It needs clocks of POSIX. With -std=c11 and the like define _POSIX_C_SOURCE 200809L, or
+ * _GNU_SOURCE, before the first header. */
 #ifndef REDLOCK_LOOP_EPOLL_H
 #define REDLOCK_LOOP_EPOLL_H
 
@@ -65,7 +69,8 @@ static inline uint64_t redlock_loop_epoll_mark(const struct redlock_loop_epoll *
 }
 
 /* Private. */
-static inline bool redlock_loop_epoll_watch(struct redlock_loop *loop, unsigned k, struct redlock_loop_watch wanted)
+static inline bool redlock_loop_epoll_watch(struct redlock_loop *loop, unsigned k,
+                                            struct redlock_loop_watch wanted)
 {
     struct redlock_loop_epoll *adapter = REDLOCK_LOOP_CAST(struct redlock_loop_epoll *, loop);
     const int old = loop->watches[k].fd;
@@ -79,7 +84,8 @@ static inline bool redlock_loop_epoll_watch(struct redlock_loop *loop, unsigned 
         event.data.u64 = redlock_loop_epoll_mark(adapter, k);
         if (epoll_ctl(adapter->inner, EPOLL_CTL_MOD, old, &event) == 0) return true;
     }
-    if (old >= 0) epoll_ctl(adapter->inner, EPOLL_CTL_DEL, old, &event);       /* Fails where it is closed, which is as good. */
+    /* Fails where it is closed, which is as good. */
+    if (old >= 0) epoll_ctl(adapter->inner, EPOLL_CTL_DEL, old, &event);
     if (wanted.fd < 0) return true;
     adapter->numbers[k] = ++adapter->watch_count;
     event.data.u64 = redlock_loop_epoll_mark(adapter, k);
@@ -95,7 +101,8 @@ static inline void redlock_loop_epoll_wake_in(struct redlock_loop *loop, int ms)
     memset(&time, 0, sizeof time);
     if (ms >= 0) time.it_value.tv_sec = ms / 1000;
     if (ms >= 0) time.it_value.tv_nsec = ms == 0 ? 1 : ms % 1000 * 1000000l;
-    timerfd_settime(REDLOCK_LOOP_CAST(struct redlock_loop_epoll *, loop)->timer, 0, &time, REDLOCK_LOOP_NULL);
+    timerfd_settime(REDLOCK_LOOP_CAST(struct redlock_loop_epoll *, loop)->timer, 0, &time,
+                    REDLOCK_LOOP_NULL);
 }
 
 /* Private. The clock of redlock counts suspend, too. */
@@ -125,16 +132,18 @@ static inline int redlock_loop_epoll_set(const struct redlock_loop_epoll *adapte
 }
 
 /* Private. Closes the set of the sessions. */
-static inline void redlock_loop_epoll_drop_set(const struct redlock_loop_epoll *adapter, bool is_shared)
+static inline void redlock_loop_epoll_drop_set(const struct redlock_loop_epoll *adapter,
+                                               bool is_shared)
 {
     struct epoll_event event;
 
-    if (!is_shared && adapter->outer >= 0) epoll_ctl(adapter->outer, EPOLL_CTL_DEL, adapter->inner, &event);
+    if (!is_shared && adapter->outer >= 0)
+        epoll_ctl(adapter->outer, EPOLL_CTL_DEL, adapter->inner, &event);
     close(adapter->inner);
 }
 
-/* Private. The old set reports closed descriptors. Without another one that goes on, which costs time
- * and breaks nothing. */
+/* Private. The old set reports closed descriptors. Without another one that goes on, which costs
+ * time and breaks nothing. */
 static inline void redlock_loop_epoll_renew(struct redlock_loop_epoll *adapter)
 {
     const int set = redlock_loop_epoll_set(adapter);
@@ -146,14 +155,19 @@ static inline void redlock_loop_epoll_renew(struct redlock_loop_epoll *adapter)
     for (k = 0; k < REDLOCK_LOOP_SESSIONS; k++) adapter->loop.watches[k].fd = -1;
 }
 
-/* Attaches the client to your set, in which it has this data. If epoll_fd is -1, it is in no set; then wait
- * until redlock_loop_epoll_fd is readable in any other way; it may be another descriptor after each dispatch.
+/* Attaches the client to your set, in which it has this data. If epoll_fd is -1, it is in no set;
+ * then wait until redlock_loop_epoll_fd is readable in any other way; it may be another descriptor
+ * after each dispatch.
  * SYSTEM: no descriptors or no memory for that; nothing is attached. */
 REDLOCK_MUST_CHECK
-static inline enum redlock_status redlock_loop_epoll_attach(struct redlock_loop_epoll *adapter, int epoll_fd, epoll_data_t data,
-                                                            struct redlock_client *client, redlock_loop_hook *hook, void *context)
+static inline enum redlock_status redlock_loop_epoll_attach(struct redlock_loop_epoll *adapter,
+                                                            int epoll_fd, epoll_data_t data,
+                                                            struct redlock_client *client,
+                                                            redlock_loop_hook *hook, void *context)
 {
-    static const struct redlock_loop_calls calls = { redlock_loop_epoll_watch, redlock_loop_epoll_wake_in };
+    static const struct redlock_loop_calls calls = {
+        redlock_loop_epoll_watch, redlock_loop_epoll_wake_in
+    };
 
     memset(adapter, 0, sizeof *adapter);
     adapter->outer = epoll_fd;
@@ -188,14 +202,17 @@ static inline void redlock_loop_epoll_dispatch(struct redlock_loop_epoll *adapte
     for (i = 0; i < count; i++) {
         const unsigned k = events[i].data.u64 & 255;
         if (k == REDLOCK_LOOP_EPOLL_TIMER) continue;
-        if (adapter->loop.watches[k].fd >= 0 && events[i].data.u64 == redlock_loop_epoll_mark(adapter, k)) ready |= 1u << k;
+        if (adapter->loop.watches[k].fd >= 0 &&
+            events[i].data.u64 == redlock_loop_epoll_mark(adapter, k))
+            ready |= 1u << k;
         else is_stale = true;
     }
     if (is_stale && !redlock_is_forked(adapter->loop.client)) redlock_loop_epoll_renew(adapter);
     redlock_loop_turn(&adapter->loop, ready);
 }
 
-/* May be called in the hook. Then adapter and client are the caller's; without a client that is attached it does nothing. */
+/* May be called in the hook. Then adapter and client are the caller's; without a client that is
+ * attached it does nothing. */
 static inline void redlock_loop_epoll_detach(struct redlock_loop_epoll *adapter)
 {
     const bool is_shared = adapter->loop.client && redlock_is_forked(adapter->loop.client);

@@ -1,4 +1,5 @@
-/* redlock_loop_libev: a client in a loop of libev. The common contract of all adapters is in redlock_loop.h.
+/* redlock_loop_libev: a client in a loop of libev. The common contract of all adapters
+ * is in redlock_loop.h.
  *
  *     redlock_loop_libev_attach(&adapter, EV_DEFAULT, &client, hook, context);
  *     ev_run(EV_DEFAULT, 0);
@@ -6,10 +7,13 @@
  * The adapter keeps ev_run going until detach.
  *
  * Traps that are taken care of here:
- * - The watcher of a closed descriptor must be stopped before another is started, since both may have the same number.
- * - All that is ready in one turn of the loop is one step, not one for each descriptor. The step has
- *   the lowest priority, so operations that your own watchers start in the same turn go out with it.
- * - A child of fork() must call ev_loop_fork() first, as libev demands; then the hook gets FORKED. */
+ * - The watcher of a closed descriptor must be stopped before another is started, since both may
+ * have the same number. - All that is ready in one turn of the loop is one step, not one for each
+ * descriptor. The step has
+ *   the lowest priority, so operations that your own watchers start in the same turn go
+ * out with it.
+ * - A child of fork() must call ev_loop_fork() first, as libev demands; then the
+ * hook gets FORKED. */
 #ifndef REDLOCK_LOOP_LIBEV_H
 #define REDLOCK_LOOP_LIBEV_H
 
@@ -18,7 +22,7 @@
 #include "redlock_loop.h"
 
 #if !EV_MULTIPLICITY
-#error "redlock_loop_libev.h: needs loops as arguments (EV_MULTIPLICITY), as libev has them unless built otherwise"
+#error "redlock_loop_libev.h: needs loops as arguments, as libev has them (EV_MULTIPLICITY)"
 #endif
 
 #ifdef __cplusplus
@@ -39,7 +43,8 @@ struct redlock_loop_libev {
 /* Private. */
 static inline void redlock_loop_libev_on_ready(struct ev_loop *ev, ev_io *watcher, int events)
 {
-    struct redlock_loop_libev *adapter = REDLOCK_LOOP_CAST(struct redlock_loop_libev *, watcher->data);
+    struct redlock_loop_libev *adapter =
+        REDLOCK_LOOP_CAST(struct redlock_loop_libev *, watcher->data);
 
     (void)ev;
     (void)events;
@@ -57,7 +62,8 @@ static inline void redlock_loop_libev_on_time(struct ev_loop *ev, ev_timer *time
 /* Private. */
 static inline void redlock_loop_libev_on_check(struct ev_loop *ev, ev_check *check, int events)
 {
-    struct redlock_loop_libev *adapter = REDLOCK_LOOP_CAST(struct redlock_loop_libev *, check->data);
+    struct redlock_loop_libev *adapter =
+        REDLOCK_LOOP_CAST(struct redlock_loop_libev *, check->data);
     const unsigned ready = adapter->ready;
 
     (void)ev;
@@ -69,10 +75,12 @@ static inline void redlock_loop_libev_on_check(struct ev_loop *ev, ev_check *che
 }
 
 /* Private. */
-static inline bool redlock_loop_libev_watch(struct redlock_loop *loop, unsigned k, struct redlock_loop_watch wanted)
+static inline bool redlock_loop_libev_watch(struct redlock_loop *loop, unsigned k,
+                                            struct redlock_loop_watch wanted)
 {
     struct redlock_loop_libev *adapter = REDLOCK_LOOP_CAST(struct redlock_loop_libev *, loop);
-    const int events = (wanted.events & REDLOCK_READ ? EV_READ : 0) | (wanted.events & REDLOCK_WRITE ? EV_WRITE : 0);
+    const int events = (wanted.events & REDLOCK_READ ? EV_READ : 0) |
+                       (wanted.events & REDLOCK_WRITE ? EV_WRITE : 0);
     ev_io *watcher = &adapter->watchers[k];
 
     ev_io_stop(adapter->ev, watcher);
@@ -95,10 +103,13 @@ static inline void redlock_loop_libev_wake_in(struct redlock_loop *loop, int ms)
 }
 
 /* Attaches the client to the loop. */
-static inline void redlock_loop_libev_attach(struct redlock_loop_libev *adapter, struct ev_loop *ev, struct redlock_client *client,
-                                             redlock_loop_hook *hook, void *context)
+static inline void redlock_loop_libev_attach(struct redlock_loop_libev *adapter, struct ev_loop *ev,
+                                             struct redlock_client *client, redlock_loop_hook *hook,
+                                             void *context)
 {
-    static const struct redlock_loop_calls calls = { redlock_loop_libev_watch, redlock_loop_libev_wake_in };
+    static const struct redlock_loop_calls calls = {
+        redlock_loop_libev_watch, redlock_loop_libev_wake_in
+    };
     unsigned k;
 
     memset(adapter, 0, sizeof *adapter);
@@ -115,7 +126,8 @@ static inline void redlock_loop_libev_attach(struct redlock_loop_libev *adapter,
     redlock_loop_begin(&adapter->loop, &calls, client, hook, context);
 }
 
-/* May be called in the hook. Then adapter and client are the caller's; without a client that is attached it does nothing. */
+/* May be called in the hook. Then adapter and client are the caller's; without a client that is
+ * attached it does nothing. */
 static inline void redlock_loop_libev_detach(struct redlock_loop_libev *adapter)
 {
     if (!redlock_loop_end(&adapter->loop)) return;

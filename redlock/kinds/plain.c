@@ -5,7 +5,8 @@
 
 REDLOCK_STATIC_ASSERT(WIRE_WAITERS_LIFE_MS == 60000, "the wait script says it in digits");
 
-/* Texts are arrays, not literals, since the literals of all functions are in one section, which a linker keeps whole. */
+/* Texts are arrays, not literals, since the literals of all functions are in one section, which a
+ * linker keeps whole. */
 
 static void put_set(struct resp_writer *w, const struct wire_subject *s)
 {
@@ -27,13 +28,16 @@ const struct redlock_kind *plain_scripted(void)
 {
     static const char text[] = WIRE_ACQUIRE_SCRIPT, sha1[] = WIRE_ACQUIRE_SHA1;
     static const struct wire_row row = {
-        .text = text, .sha1 = sha1, .put = wire_put_grant, .argument_count = 5, .read_refusal = wire_read_refusal
+        .text = text, .sha1 = sha1, .put = wire_put_grant, .argument_count = 5,
+        .read_refusal = wire_read_refusal
     };
     static const char restore_text[] = WIRE_RESTORE_SCRIPT, restore_sha1[] = WIRE_RESTORE_SHA1;
     static const struct wire_row restore = {
         .text = restore_text, .sha1 = restore_sha1, .put = wire_put_grant, .argument_count = 5
     };
-    static const struct wire_row *const rows[KIND_ROWS] = { [KIND_ACQUIRE] = &row, [KIND_RESTORE] = &restore };
+    static const struct wire_row *const rows[KIND_ROWS] = {
+        [KIND_ACQUIRE] = &row, [KIND_RESTORE] = &restore
+    };
     static const struct redlock_kind kind = { .rows = rows };
 
     return &kind;
@@ -41,12 +45,14 @@ const struct redlock_kind *plain_scripted(void)
 
 /* ---- Scripts that an engine shares with its nodes ---- */
 
-static const struct wire_row *loaded_by(enum redlock_command command, const struct redlock_scripts *scripts)
+static const struct wire_row *loaded_by(enum redlock_command command,
+                                        const struct redlock_scripts *scripts)
 {
     return scripts->rows[command == REDLOCK_COMMAND_LOAD_RELEASE ? KIND_RELEASE : KIND_EXTEND];
 }
 
-void plain_put_load(struct resp_writer *w, enum redlock_command command, const struct redlock_scripts *scripts)
+void plain_put_load(struct resp_writer *w, enum redlock_command command,
+                    const struct redlock_scripts *scripts)
 {
     resp_command(w, 3);
     resp_text(w, "SCRIPT");
@@ -54,36 +60,45 @@ void plain_put_load(struct resp_writer *w, enum redlock_command command, const s
     wire_put_script_text(w, loaded_by(command, scripts)->text);
 }
 
-static bool is_load_left_out(enum redlock_command command, const struct redlock_login *login, bool is_subscription)
+static bool is_load_left_out(enum redlock_command command, const struct redlock_login *login,
+                             bool is_subscription)
 {
     (void)login;
     return is_subscription || command >= REDLOCK_COMMAND_CANARY;
 }
 
-/* A proxy before a cluster may run scripts, but none without keys: "ERR for redis cluster, eval/evalsha number of keys can't be
- * negative or zero" (Alibaba's). */
+/* A proxy before a cluster may run scripts, but none without keys: "ERR for redis cluster,
+ * eval/evalsha number of keys can't be negative or zero" (Alibaba's). */
 static bool is_about_keys(const struct redlock_asked *asked, const struct wire_reply *reply)
 {
-    return asked->command == REDLOCK_COMMAND_EVAL && reply->type == RESP_ERROR && wire_says(reply, "number of keys");
+    return asked->command == REDLOCK_COMMAND_EVAL && reply->type == RESP_ERROR &&
+           wire_says(reply, "number of keys");
 }
 
 /* A script that was not loaded is sent when it is needed. */
 enum redlock_answer plain_read_load(struct redlock_node *node, const struct redlock_asked *asked,
-                                    const struct redlock_scripts *scripts, const struct wire_reply *reply)
+                                    const struct redlock_scripts *scripts,
+                                    const struct wire_reply *reply)
 {
     enum redlock_command command = (enum redlock_command)asked->command;
     enum redlock_answer meaning = wire_read_any(asked, reply);
 
     (void)node;
     if (is_about_keys(asked, reply)) return REDLOCK_ANSWER_GRANTED;
-    if (command != REDLOCK_COMMAND_LOAD_RELEASE && command != REDLOCK_COMMAND_LOAD_EXTEND) return meaning;
-    if (meaning == REDLOCK_ANSWER_GRANTED && !wire_text_is(reply, loaded_by(command, scripts)->sha1)) return REDLOCK_ANSWER_WRONG;
-    if (meaning == REDLOCK_ANSWER_ERROR && !wire_ends_session(wire_class(reply->text, reply->text_size)))
+    if (command != REDLOCK_COMMAND_LOAD_RELEASE && command != REDLOCK_COMMAND_LOAD_EXTEND)
+        return meaning;
+    if (meaning == REDLOCK_ANSWER_GRANTED &&
+        !wire_text_is(reply, loaded_by(command, scripts)->sha1))
+        return REDLOCK_ANSWER_WRONG;
+    if (meaning == REDLOCK_ANSWER_ERROR &&
+        !wire_ends_session(wire_class(reply->text, reply->text_size)))
         return REDLOCK_ANSWER_GRANTED;      /* EVAL will do. */
     return meaning;
 }
 
-static const struct wire_loading loading_feature = { is_load_left_out, plain_put_load, plain_read_load };
+static const struct wire_loading loading_feature = {
+    is_load_left_out, plain_put_load, plain_read_load
+};
 
 static void put_subscribe(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE])
 {
@@ -95,19 +110,22 @@ static void put_subscribe(struct resp_writer *w, const uint8_t engine[REDLOCK_NA
     resp_bytes(w, channel, sizeof channel);
 }
 
-static const char extend_one_text[] = WIRE_EXTEND_ONE_SCRIPT, release_one_text[] = WIRE_RELEASE_ONE_SCRIPT;
+static const char extend_one_text[] = WIRE_EXTEND_ONE_SCRIPT,
+                  release_one_text[] = WIRE_RELEASE_ONE_SCRIPT;
 
 const struct redlock_scripts *plain_scripts_for_one(void)
 {
     static const struct wire_row extend = {
-        .text = extend_one_text, .put = wire_put_extend, .argument_count = 2, .lowest = 0, .highest = 1
+        .text = extend_one_text, .put = wire_put_extend, .argument_count = 2, .lowest = 0,
+        .highest = 1
     };
     static const struct wire_row release = {
-        .text = release_one_text, .put = wire_put_placed, .argument_count = 1, .lowest = -1, .highest = 1
+        .text = release_one_text, .put = wire_put_placed, .argument_count = 1, .lowest = -1,
+        .highest = 1
     };
     static const struct redlock_scripts scripts = {
-        .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_RESTORE] = &plain_acquire, [KIND_EXTEND] = &extend,
-                  [KIND_RELEASE] = &release },
+        .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_RESTORE] = &plain_acquire,
+                  [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release },
         .read_info = wire_read_info
     };
 
@@ -118,14 +136,16 @@ const struct redlock_scripts *plain_scripts_for_one_loaded(void)
 {
     static const char extend_sha1[] = WIRE_EXTEND_ONE_SHA1, release_sha1[] = WIRE_RELEASE_ONE_SHA1;
     static const struct wire_row extend = {
-        .text = extend_one_text, .sha1 = extend_sha1, .put = wire_put_extend, .argument_count = 2, .lowest = 0, .highest = 1
+        .text = extend_one_text, .sha1 = extend_sha1, .put = wire_put_extend, .argument_count = 2,
+        .lowest = 0, .highest = 1
     };
     static const struct wire_row release = {
-        .text = release_one_text, .sha1 = release_sha1, .put = wire_put_placed, .argument_count = 1, .lowest = -1, .highest = 1
+        .text = release_one_text, .sha1 = release_sha1, .put = wire_put_placed, .argument_count = 1,
+        .lowest = -1, .highest = 1
     };
     static const struct redlock_scripts scripts = {
-        .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_RESTORE] = &plain_acquire, [KIND_EXTEND] = &extend,
-                  [KIND_RELEASE] = &release },
+        .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_RESTORE] = &plain_acquire,
+                  [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release },
         .loading = &loading_feature, .read_info = identity_read_info, .identify = identity_conclude
     };
 
@@ -139,30 +159,38 @@ static void put_plain_wait(struct resp_writer *w, const struct wire_subject *s)
     wire_put_modes(w, s);
 }
 
-/* A waiting writer's hint goes with its entry, so the script of shared locks gives the entry back. */
+/* A waiting writer's hint goes with its entry, so the script of shared locks gives
+ * the entry back. */
 const struct redlock_scripts *plain_scripts_for_all(void)
 {
     static const char wait_text[] = WIRE_WAIT_SCRIPT, wait_sha1[] = WIRE_WAIT_SHA1;
     static const char extend_text[] = WIRE_EXTEND_SCRIPT, extend_sha1[] = WIRE_EXTEND_SHA1;
     static const char release_text[] = WIRE_RELEASE_SCRIPT, release_sha1[] = WIRE_RELEASE_SHA1;
     static const struct wire_row extend = {
-        .text = extend_text, .sha1 = extend_sha1, .put = wire_put_extend, .argument_count = 2, .lowest = 0, .highest = 1
+        .text = extend_text, .sha1 = extend_sha1, .put = wire_put_extend, .argument_count = 2,
+        .lowest = 0, .highest = 1
     };
     static const struct wire_row release = {
-        .text = release_text, .sha1 = release_sha1, .put = wire_put_placed, .argument_count = 1, .lowest = -1, .highest = 1
+        .text = release_text, .sha1 = release_sha1, .put = wire_put_placed, .argument_count = 1,
+        .lowest = -1, .highest = 1
     };
     static const struct wire_row wake = {
-        .text = release_text, .sha1 = release_sha1, .put = wire_put_wake, .argument_count = 2, .lowest = -1, .highest = 2
+        .text = release_text, .sha1 = release_sha1, .put = wire_put_wake, .argument_count = 2,
+        .lowest = -1, .highest = 2
     };
     static const struct wire_row give_back = {
-        .text = shared_release_text, .sha1 = shared_release_sha1, .put = wire_put_wake, .argument_count = 2, .lowest = -1,
-        .highest = 2
+        .text = shared_release_text, .sha1 = shared_release_sha1, .put = wire_put_wake,
+        .argument_count = 2, .lowest = -1, .highest = 2
     };
-    static const struct wire_row wait = { .text = wait_text, .sha1 = wait_sha1, .put = put_plain_wait, .argument_count = 4 };
+    static const struct wire_row wait = {
+        .text = wait_text, .sha1 = wait_sha1, .put = put_plain_wait, .argument_count = 4
+    };
     static const struct redlock_scripts scripts = {
-        .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_RESTORE] = &plain_acquire, [KIND_EXTEND] = &extend,
-                  [KIND_RELEASE] = &release, [KIND_WAKE] = &wake, [KIND_GIVE_BACK] = &give_back, [KIND_WAIT] = &wait },
-        .loading = &loading_feature, .read_info = identity_read_info, .identify = identity_conclude, .put_subscribe = put_subscribe
+        .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_RESTORE] = &plain_acquire,
+                  [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release, [KIND_WAKE] = &wake,
+                  [KIND_GIVE_BACK] = &give_back, [KIND_WAIT] = &wait },
+        .loading = &loading_feature, .read_info = identity_read_info, .identify = identity_conclude,
+        .put_subscribe = put_subscribe
     };
 
     return &scripts;

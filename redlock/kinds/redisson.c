@@ -1,11 +1,15 @@
-/* Locks of Redisson's kind (S26). The resource's key is a hash with one field, "uuid:number" of the attempt's token, whose count
- * is 1. A Java holder's field has its own UUID and the number of its thread, and the count of its entries. Any key there refuses.
- *     EVALSHA acquire 1 resource field ttl            +OK granted  $"0 ms" refused: how long until it is free
+/* Locks of Redisson's kind (S26). The resource's key is a hash with one field, "uuid:number" of the
+ * attempt's token, whose count is 1. A Java holder's field has its own UUID and the number of its
+ * thread, and the count of its entries. Any key there refuses.
+ *     EVALSHA acquire 1 resource field ttl            +OK granted  $"0 ms" refused: how long until
+ *                                                                  it is free
  *     EVALSHA extend 1 resource field ttl             :1 granted   :0 refused, not ours
- *     EVALSHA release 1 resource field                :1 granted, :2 and somebody listened   :0 no key there   :-1 another's
- * The release publishes "0" on the channel "redisson_lock__channel:{resource}" (without these braces if the resource has one
- * itself), on which Java threads and we wait, and on the channel of the first in a fair lock's queue. On several nodes it would
- * be unsound, since for a lock over several nodes Java looks at no clock, and it has no delayed restart. */
+ *     EVALSHA release 1 resource field                :1 granted, :2 and somebody listened
+ *                                                     :0 no key there   :-1 another's
+ * The release publishes "0" on the channel "redisson_lock__channel:{resource}" (without these
+ * braces if the resource has one itself), on which Java threads and we wait, and on the channel of
+ * the first in a fair lock's queue. On several nodes it would be unsound, since for a lock over
+ * several nodes Java looks at no clock, and it has no delayed restart. */
 #include "redisson.h"
 
 #include "../events.h"
@@ -13,7 +17,8 @@
 #include "../names.h"
 #include "../retry.h"
 
-enum { DISTANCE_US = 125 };     /* Pause between attempts that messages hasten, doubled by each one that was in vain. */
+/* Pause between attempts that messages hasten, doubled by each one that was in vain. */
+enum { DISTANCE_US = 125 };
 
 /* ---- Commands ---- */
 
@@ -54,22 +59,26 @@ bool redisson_put_subscription(struct resp_writer *w, bool begins, const struct 
 }
 
 /* The order is that of enum redisson_heard. */
-static const char heard_words[][sizeof "unsubscribe"] = { "", "message", "subscribe", "unsubscribe" };
+static const char heard_words[][sizeof "unsubscribe"] = { "", "message", "subscribe",
+                                                          "unsubscribe" };
 
 enum redisson_heard redisson_read_heard(const struct wire_reply *reply)
 {
     if (reply->type != RESP_ARRAY || reply->integer != 3) return REDISSON_HEARD_NOTHING;
     for (unsigned i = REDISSON_HEARD_MESSAGE; i <= REDISSON_HEARD_UNSUBSCRIBED; i++) {
         size_t size = wire_begins(reply->text, reply->text_size, heard_words[i]);
-        if (size > 0 && wire_begins(reply->text + size, reply->text_size - size, channel_prefix)) return (enum redisson_heard)i;
+        if (size > 0 && wire_begins(reply->text + size, reply->text_size - size, channel_prefix))
+            return (enum redisson_heard)i;
     }
     return REDISSON_HEARD_NOTHING;
 }
 
-bool redisson_is_heard_of(const struct wire_reply *reply, enum redisson_heard heard, const struct redlock_name *name)
+bool redisson_is_heard_of(const struct wire_reply *reply, enum redisson_heard heard,
+                          const struct redlock_name *name)
 {
     char channel[CHANNEL_MAX];
-    size_t before = wire_begins(reply->text, reply->text_size, heard_words[heard]), size = channel_of(name, channel);
+    size_t before = wire_begins(reply->text, reply->text_size, heard_words[heard]),
+           size = channel_of(name, channel);
     size_t told = reply->text_size - before;
 
     if (told < size && !reply->text_cut) return false;
@@ -105,7 +114,8 @@ static void put_redisson_field(struct resp_writer *w, const uint8_t token[REDLOC
 
 static void put_redisson(struct resp_writer *w, const struct wire_subject *s)
 {
-    REDLOCK_CHECK(s->ttl_ms > 0 && s->name_count == 1);     /* S7: PEXPIRE with 0 would delete the key. */
+    /* S7: PEXPIRE with 0 would delete the key. */
+    REDLOCK_CHECK(s->ttl_ms > 0 && s->name_count == 1);
     put_redisson_field(w, s->token);
     resp_size(w, s->ttl_ms);
 }
@@ -115,33 +125,40 @@ static void put_redisson_release(struct resp_writer *w, const struct wire_subjec
     put_redisson_field(w, s->placed);
 }
 
-static const char redisson_acquire_text[] = WIRE_REDISSON_ACQUIRE_SCRIPT, redisson_acquire_sha1[] = WIRE_REDISSON_ACQUIRE_SHA1;
-static const char redisson_extend_text[] = WIRE_REDISSON_EXTEND_SCRIPT, redisson_extend_sha1[] = WIRE_REDISSON_EXTEND_SHA1;
-static const char redisson_release_text[] = WIRE_REDISSON_RELEASE_SCRIPT, redisson_release_sha1[] = WIRE_REDISSON_RELEASE_SHA1;
+static const char redisson_acquire_text[] = WIRE_REDISSON_ACQUIRE_SCRIPT,
+                  redisson_acquire_sha1[] = WIRE_REDISSON_ACQUIRE_SHA1;
+static const char redisson_extend_text[] = WIRE_REDISSON_EXTEND_SCRIPT,
+                  redisson_extend_sha1[] = WIRE_REDISSON_EXTEND_SHA1;
+static const char redisson_release_text[] = WIRE_REDISSON_RELEASE_SCRIPT,
+                  redisson_release_sha1[] = WIRE_REDISSON_RELEASE_SHA1;
 
 static const struct wire_row redisson_acquire = {
-    .text = redisson_acquire_text, .sha1 = redisson_acquire_sha1, .put = put_redisson, .argument_count = 2,
-    .read_refusal = wire_read_refusal
+    .text = redisson_acquire_text, .sha1 = redisson_acquire_sha1, .put = put_redisson,
+    .argument_count = 2, .read_refusal = wire_read_refusal
 };
 static const struct wire_row redisson_extend = {
-    .text = redisson_extend_text, .sha1 = redisson_extend_sha1, .put = put_redisson, .argument_count = 2, .lowest = 0, .highest = 1
+    .text = redisson_extend_text, .sha1 = redisson_extend_sha1, .put = put_redisson,
+    .argument_count = 2, .lowest = 0, .highest = 1
 };
 static const struct wire_row redisson_release = {
-    .text = redisson_release_text, .sha1 = redisson_release_sha1, .put = put_redisson_release, .argument_count = 1,
-    .lowest = -1, .highest = 2
+    .text = redisson_release_text, .sha1 = redisson_release_sha1, .put = put_redisson_release,
+    .argument_count = 1, .lowest = -1, .highest = 2
 };
 static const struct wire_row redisson_wait = { .put = wire_put_pttl };
 
 /* ---- Waiting ---- */
 
-/* A lock that waits subscribes to Redisson's channel of its name each time that it begins to wait, and unsubscribes when its
- * pause is over, unless another of that name waits. The answer to SUBSCRIBE is heard like a message, and after each a lock asks
- * how long the key has left. A key that was released before is gone, and a later release will be heard. */
+/* A lock that waits subscribes to Redisson's channel of its name each time that it begins to wait,
+ * and unsubscribes when its pause is over, unless another of that name waits. The answer to
+ * SUBSCRIBE is heard like a message, and after each a lock asks how long the key has left. A key
+ * that was released before is gone, and a later release will be heard. */
 enum listening { LISTENS_NOT, LISTENS_LATER, LISTENS, HAS_ASKED };
 
-/* Makes room by dropping the bytes that have been sent, since redlock_output(), which would do it, is called for a subscription
- * only in its handshake. False: there is no room now, or no connection. */
-static bool put_listening(struct redlock *r, const struct redlock_lock *lock, unsigned k, bool begins)
+/* Makes room by dropping the bytes that have been sent, since redlock_output(), which would do it,
+ * is called for a subscription only in its handshake. False: there is no room now,
+ * or no connection. */
+static bool put_listening(struct redlock *r, const struct redlock_lock *lock, unsigned k,
+                          bool begins)
 {
     struct redlock_node *session = &r->nodes[r->node_count + k];
     struct resp_writer w;
@@ -158,7 +175,8 @@ static bool put_listening(struct redlock *r, const struct redlock_lock *lock, un
     return fits;
 }
 
-/* Locks that found no room, in order. The buffer then has bytes whose answer shows that there is room again. */
+/* Locks that found no room, in order. The buffer then has bytes whose answer shows that there is
+ * room again. */
 static void listen_now(struct redlock *r, unsigned k)
 {
     for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
@@ -177,7 +195,8 @@ static void redisson_listen(struct redlock *r, struct redlock_lock *lock, unsign
 /* True if another lock of that name listens as well. */
 static bool is_waited_for(const struct redlock *r, const struct redlock_lock *lock)
 {
-    for (const struct redlock_lock *other = r->waiting.first; other; other = other->links[SLOT_DONE].next) {
+    for (const struct redlock_lock *other = r->waiting.first; other;
+         other = other->links[SLOT_DONE].next) {
         if (other == lock || other->kind != &redlock_redisson || other->wait_number == 0) continue;
         if (names_are_of(r, other, &lock->name, 1)) return true;
     }
@@ -192,20 +211,24 @@ static void redisson_leave(struct redlock *r, struct redlock_lock *lock)
     for (unsigned k = 0; k < r->node_count; k++) (void)put_listening(r, lock, k, false);
 }
 
-static bool is_told(const struct redlock_lock *lock, const struct wire_reply *reply, enum redisson_heard heard)
+static bool is_told(const struct redlock_lock *lock, const struct wire_reply *reply,
+                    enum redisson_heard heard)
 {
-    return lock->kind == &redlock_redisson && lock->wait_number != 0 && redisson_is_heard_of(reply, heard, &lock->name);
+    return lock->kind == &redlock_redisson && lock->wait_number != 0 &&
+           redisson_is_heard_of(reply, heard, &lock->name);
 }
 
-/* The first lock that has not asked yet asks after each answer to SUBSCRIBE. If there is none, another asks once more, in case
- * the answer before was to an older SUBSCRIBE, which was taken back. */
+/* The first lock that has not asked yet asks after each answer to SUBSCRIBE. If there is none,
+ * another asks once more, in case the answer before was to an older SUBSCRIBE, which
+ * was taken back. */
 static void ask_how_long(struct redlock *r, unsigned k, const struct wire_reply *reply)
 {
     struct redlock_lock *asks = NULL;
 
     for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
         if (!is_told(lock, reply, REDISSON_HEARD_SUBSCRIBED) || lock->listening < LISTENS) continue;
-        REDLOCK_ASSERT(lock->stakes[k].state == STAKE_NONE);    /* Otherwise it would not have begun to listen. */
+        /* Otherwise it would not have begun to listen. */
+        REDLOCK_ASSERT(lock->stakes[k].state == STAKE_NONE);
         if (lock->stakes[k].want != REDLOCK_COMMAND_NONE) continue;
         if (!asks || lock->listening < asks->listening) asks = lock;
     }
@@ -214,15 +237,18 @@ static void ask_how_long(struct redlock *r, unsigned k, const struct wire_reply 
     stake_want(r, asks, k, REDLOCK_COMMAND_WAIT);
 }
 
-/* S14: anybody may publish at any rate. Each attempt in vain makes the pause between attempts longer. A lock that waits after its
- * own release has made no attempt. */
+/* S14: anybody may publish at any rate. Each attempt in vain makes the pause between attempts
+ * longer. A lock that waits after its own release has made no attempt. */
 static uint64_t next_attempt_at(const struct redlock_lock *lock)
 {
-    return lock->round.command == REDLOCK_COMMAND_ACQUIRE ? lock->round.started_at + ((uint64_t)DISTANCE_US << lock->refusals) : 0;
+    return lock->round.command == REDLOCK_COMMAND_ACQUIRE
+               ? lock->round.started_at + ((uint64_t)DISTANCE_US << lock->refusals)
+               : 0;
 }
 
-/* All listeners hear that the key is free. One lock of each engine tries at once, like one thread of each Java program, and the
- * others after a pause, in case that one is no longer there. Until they have tried, the same message is no news to them. */
+/* All listeners hear that the key is free. One lock of each engine tries at once, like one thread
+ * of each Java program, and the others after a pause, in case that one is no longer there. Until
+ * they have tried, the same message is no news to them. */
 static void be_told(struct redlock *r, struct redlock_lock *lock, unsigned k, bool is_first)
 {
     bool is_known = is_first ? lock_is_woken(r, lock) : lock->stakes[k].holder_ms == 0;
@@ -261,10 +287,11 @@ static bool redisson_hear(struct redlock *r, unsigned k, const struct wire_reply
     return heard != REDISSON_HEARD_NOTHING || reply->type == RESP_ERROR;
 }
 
-/* S26: it has one node. Over several, a Java holder looks at no clock while it takes them one after the other, and ignores the
- * results of its extensions, so that a quorum of such locks is no promise. No other program would know a ticket, since Java
- * counts its own. */
-static enum redlock_status redisson_check(struct redlock *r, const struct redlock_lock *lock, const struct redlock_request *request)
+/* S26: it has one node. Over several, a Java holder looks at no clock while it takes them one after
+ * the other, and ignores the results of its extensions, so that a quorum of such locks is no
+ * promise. No other program would know a ticket, since Java counts its own. */
+static enum redlock_status redisson_check(struct redlock *r, const struct redlock_lock *lock,
+                                          const struct redlock_request *request)
 {
     bool is_wrong = r->node_count > 1 || request->ticket || request->permits > 0 || request->set;
 
@@ -276,16 +303,19 @@ static enum redlock_status redisson_check(struct redlock *r, const struct redloc
     return REDLOCK_OK;
 }
 
-static const struct redlock_waiting redisson_waiting = { .listen = redisson_listen, .unlisten = redisson_leave };
+static const struct redlock_waiting redisson_waiting = {
+    .listen = redisson_listen, .unlisten = redisson_leave
+};
 
 static const struct wire_row *const redisson_rows[KIND_ROWS] = {
-    [KIND_ACQUIRE] = &redisson_acquire, [KIND_RESTORE] = &redisson_acquire, [KIND_EXTEND] = &redisson_extend,
-    [KIND_RELEASE] = &redisson_release, [KIND_WAKE] = &redisson_release, [KIND_GIVE_BACK] = &redisson_release,
+    [KIND_ACQUIRE] = &redisson_acquire, [KIND_RESTORE] = &redisson_acquire,
+    [KIND_EXTEND] = &redisson_extend,   [KIND_RELEASE] = &redisson_release,
+    [KIND_WAKE] = &redisson_release,    [KIND_GIVE_BACK] = &redisson_release,
     [KIND_WAIT] = &redisson_wait
 };
 
-/* A restore is for a node that has lost a key that a quorum holds, so the only node gets none. It would be a grant like
- * another. */
+/* A restore is for a node that has lost a key that a quorum holds, so the only node gets none. It
+ * would be a grant like another. */
 const struct redlock_kind redlock_redisson = {
     .rows = redisson_rows,
     .has_own_keys = true, .hides_token = true,

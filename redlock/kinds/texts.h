@@ -4,6 +4,7 @@
 
 #include "../wire.h"
 
-static const char shared_release_text[] = WIRE_SHARED_RELEASE_SCRIPT, shared_release_sha1[] = WIRE_SHARED_RELEASE_SHA1;
+static const char shared_release_text[] = WIRE_SHARED_RELEASE_SCRIPT,
+                  shared_release_sha1[] = WIRE_SHARED_RELEASE_SHA1;
 
 #endif

@@ -1,42 +1,52 @@
-/* A client of the chaos run. It acquires one or two of a few resources again and again, does a guarded
- * increment of the numbers that belong to them for as long as it may, and writes down what it believes.
+/* A client of the chaos run. It acquires one or two of a few resources again and again, does a
+ * guarded increment of the numbers that belong to them for as long as it may, and writes down what
+ * it believes.
  * It may be killed or stopped at any moment.
  *
  *     chaos_client NODES DIRECTORY NUMBER SEED GUARD_MS SKEW_MS BEHIND_MS MANNER
  *
- * BEHIND_MS  its wall clock is so much slow; the nodes and the other clients are within SKEW_MS of it
+ * BEHIND_MS  its wall clock is so much slow; the nodes and the other clients are within
+ *            SKEW_MS of it
  * MANNER     usual      most holds are brief
- *            patient    many are long: while somebody makes the nodes forget, he does not have to be lucky
- *            careless   it does not ask whether its validity has ended, and often it has: a holder as the README warns of
- *            steady     half of them are long, with a TTL that outlives a failover, and it works more slowly
+ *            patient    many are long: while somebody makes the nodes forget, he does not have to
+ *                       be lucky
+ *            careless   it does not ask whether its validity has ended, and often it has: a holder
+ *                       as the README warns of
+ *            steady     half of them are long, with a TTL that outlives a failover, and it works
+ *                       more slowly
  *
- * Some resources are mostly shared. It then only reads the number, and now and then it becomes a writer
- * and increments it. One is fair, and of one there are several permits, each with a number of its own. A
- * long hold is kept by the library (redlock_keep). Some holds have a ticket. It then writes that at first
- * and at last, without asking whether it still may, and now and then it oversleeps in between. It writes
- * where a fence refuses late writers (DIRECTORY/NAME.fence), and where nothing does (DIRECTORY/NAME.open).
+ * Some resources are mostly shared. It then only reads the number, and now and then it becomes a
+ * writer and increments it. One is fair, and of one there are several permits, each with a number
+ * of its own. A long hold is kept by the library (redlock_keep). Some holds have a ticket. It then
+ * writes that at first and at last, without asking whether it still may, and now and then it
+ * oversleeps in between. It writes where a fence refuses late writers (DIRECTORY/NAME.fence), and
+ * where nothing does (DIRECTORY/NAME.open).
  * One client in a few has no wake-ups and polls.
  *
  * Knows the library by its public headers.
  *
- * DIRECTORY/client.NUMBER.log has a line for each event, written at once by one write(), each beginning with the time. NAMES
- * is a resource, or two with a comma between them, or ~ and a resource that is shared, or berth:2/3, the second of three permits
- * that were asked for as berth; TICKET is 0 when there is none. A reader that becomes a writer ends, asks and wins anew:
+ * DIRECTORY/client.NUMBER.log has a line for each event, written at once by one write(), each
+ * beginning with the time. NAMES is a resource, or two with a comma between them, or ~ and a
+ * resource that is shared, or berth:2/3, the second of three permits that were asked for as berth;
+ * TICKET is 0 when there is none. A reader that becomes a writer ends, asks and wins anew:
  *
  *     TIME listens | polls             it begins, with wake-ups or without
  *     TIME asks NAMES plain | ticketed it begins to acquire
  *     TIME loses NAMES STATUS          it gave up
  *     TIME wins NAMES TOKEN UNTIL TICKET   it believes from TIME on that it is alone, until UNTIL
  *     TIME keeps NAMES TOKEN           from now on the library is to extend the lock
- *     TIME looks NAMES TOKEN BEGUN STATUS  it let the library work from BEGUN to TIME, and was told what became of the lock
+ *     TIME looks NAMES TOKEN BEGUN STATUS  it let the library work from BEGUN to TIME, and was told
+ *                                          what became of the lock
  *     TIME extends NAMES TOKEN UNTIL   that has been done
- *     TIME tries NAME TOKEN VALUE      still valid at TIME, it will write VALUE to DIRECTORY/NAME.counter
+ *     TIME tries NAME TOKEN VALUE      still valid at TIME, it will write
+ *                                      VALUE to DIRECTORY/NAME.counter
  *     TIME wrote NAME TOKEN VALUE      it has
  *     TIME reads NAME TOKEN VALUE      a reader, still valid at TIME, has read VALUE
  *     TIME shows NAME TOKEN TICKET     it asks the fence of the resource whether it may write
  *     TIME admitted | refused NAME TOKEN TICKET    that is the answer; admitted: and it has
  *     TIME puts NAME TOKEN TICKET      it writes where there is no fence
- *     TIME ends NAMES TOKEN            it stopped using the resources; only then does it release the lock
+ *     TIME ends NAMES TOKEN            it stopped using the resources; only then does it release
+ *                                      the lock
  *     TIME goes                        it was told to end, and does
  *
  * A client that can go on no longer says why on stderr and exits with status 2. */
@@ -61,18 +71,24 @@
 #include <unistd.h>
 
 enum {
-    SHORT_TTL_MS = 300,         /* There can thus be many holds to the last moment, when a wrong promise shows, and beyond. */
-    OVERSLEEP_US_MIN = 100000, OVERSLEEP_US_MAX = 500000,   /* It sleeps this much longer than the TTL, and
-                                                             * meanwhile others have their turns. */
+    /* There can thus be many holds to the last moment, when a wrong promise shows, and beyond. */
+    SHORT_TTL_MS = 300,
+    /* It sleeps this much longer than the TTL, and meanwhile others have their turns. */
+    OVERSLEEP_US_MIN = 100000, OVERSLEEP_US_MAX = 500000,
     WAIT_MS_MIN = 1000, WAIT_MS_MAX = 4000,
     BRIEF_US_MAX = 1500,        /* A hold of the usual kind. */
-    WAITED_US_MIN = 20000,      /* Only a client that waited so long overruns. Its round may have been slow,
-                                 * and must be counted. */
-    REST_US_MAX = 3000,         /* The rest after a hold. A client that asks again at once would mostly hand over to itself. */
+    /* Only a client that waited so long overruns. Its round may have been slow, and
+     * must be counted. */
+    WAITED_US_MIN = 20000,
+    /* The rest after a hold. A client that asks again at once would mostly hand over to itself. */
+    REST_US_MAX = 3000,
     LONG_US_MIN = 200000, LONG_US_MAX = 2000000,
-    LOOK_MS_MAX = 20,           /* How long the library works between two increments of a kept lock; */
-    SLEEP_PER_CENT = 30,        /* or about as long as it lasts, when nobody but the library looks at the time. */
-    ROAM_PER_CENT = 10,         /* Mostly it asks for one and the same, so that never all wait for one. */
+    /* How long the library works between two increments of a kept lock; */
+    LOOK_MS_MAX = 20,
+    /* or about as long as it lasts, when nobody but the library looks at the time. */
+    SLEEP_PER_CENT = 30,
+    /* Mostly it asks for one and the same, so that never all wait for one. */
+    ROAM_PER_CENT = 10,
     PAIR_PER_CENT = 5,          /* Holds of two resources. */
     TICKET_PER_CENT = 30,
     SHARED_PER_CENT = 75,       /* Shared holds of a resource that may be shared, */
@@ -84,35 +100,49 @@ enum {
     LINE_SIZE = 256
 };
 
-/* Those of one kind in a circle, of which neighbours are pairs, come first. A permit is asked for by another name than it has. */
+/* Those of one kind in a circle, of which neighbours are pairs, come first. A permit is asked for
+ * by another name than it has. */
 static const struct resource {
     const char *name, *asked;
     const struct redlock_kind *kind;
 } resources[] = {
-    { "door", "door", &redlock_plain },     { "crane", "crane", &redlock_plain },   { "signal", "signal", &redlock_shared },
+    { "door", "door", &redlock_plain }, { "crane", "crane", &redlock_plain },
+    { "signal", "signal", &redlock_shared },
     { "lathe", "lathe", &redlock_plain },   { "mill", "mill", &redlock_shared },
     { "gate", "gate", &redlock_fair },
-    { "berth:1", "berth", &redlock_permits }, { "berth:2", "berth", &redlock_permits }, { "berth:3", "berth", &redlock_permits }
+    { "berth:1", "berth", &redlock_permits }, { "berth:2", "berth", &redlock_permits },
+    { "berth:3", "berth", &redlock_permits }
 };
-enum { RESOURCES = sizeof resources / sizeof resources[0], CIRCLE = 5, FIRST_PERMIT = 6, PERMITS = 3 };
+enum {
+    RESOURCES = sizeof resources / sizeof resources[0],
+    CIRCLE = 5,
+    FIRST_PERMIT = 6,
+    PERMITS = 3
+};
 
 /* Limits of time. The guard of the run is longer than each TTL. */
 struct pace {
     uint32_t ttl_ms_min, ttl_ms_max;
-    uint32_t kept_ttl_ms;       /* If quick, shorter than most holds that are kept, or no loss would be reported. */
-    uint32_t node_timeout_ms;   /* Shorter than most faults last, so that rounds go on without the node. */
+    /* If quick, shorter than most holds that are kept, or no loss would be reported. */
+    uint32_t kept_ttl_ms;
+    /* Shorter than most faults last, so that rounds go on without the node. */
+    uint32_t node_timeout_ms;
     uint32_t retry_ms;
-    uint32_t ponder_us_max;     /* As PONDER_US_MAX in a hold that is not brief, or the log would hold little else. */
+    /* As PONDER_US_MAX in a hold that is not brief, or the log would hold little else. */
+    uint32_t ponder_us_max;
 };
 
 static const struct pace quick = {
-    .ttl_ms_min = 500, .ttl_ms_max = 1500, .kept_ttl_ms = 500, .node_timeout_ms = 100, .retry_ms = 5, .ponder_us_max = 5000
+    .ttl_ms_min = 500, .ttl_ms_max = 1500, .kept_ttl_ms = 500, .node_timeout_ms = 100,
+    .retry_ms = 5, .ponder_us_max = 5000
 };
 static const struct pace slow = {
-    .ttl_ms_min = 1500, .ttl_ms_max = 2000, .kept_ttl_ms = 2000, .node_timeout_ms = 200, .retry_ms = 50, .ponder_us_max = 50000
+    .ttl_ms_min = 1500, .ttl_ms_max = 2000, .kept_ttl_ms = 2000, .node_timeout_ms = 200,
+    .retry_ms = 50, .ponder_us_max = 50000
 };
 
-/* How often a hold is a long one, which is kept; one that overruns its time if it may; one with a ticket that is slept away. */
+/* How often a hold is a long one, which is kept; one that overruns its time if it may; one with a
+ * ticket that is slept away. */
 struct manner {
     const char *name;
     uint32_t long_per_mille, overrun_per_mille, oversleep_per_mille;
@@ -131,11 +161,13 @@ enum { MANNERS = sizeof manners / sizeof manners[0] };
 struct member {
     int log;
     const struct manner *manner;
-    uint64_t behind_us;         /* Its wall clock is slow, so only the memory of the nodes makes its tickets large enough. */
+    /* Its wall clock is slow, so only the memory of the nodes makes its tickets large enough. */
+    uint64_t behind_us;
     unsigned home;              /* The resource that it asks for most. */
     struct dice dice;
     struct counter counters[RESOURCES];
-    struct counter fences[RESOURCES], opens[RESOURCES];     /* These hold the ticket of the last writer. */
+    /* These hold the ticket of the last writer. */
+    struct counter fences[RESOURCES], opens[RESOURCES];
     struct redlock_sentinels sentinels;
     struct redlock_client client;
 };
@@ -234,7 +266,8 @@ static void increment_one(struct member *m, const struct holding *h, unsigned wh
     uint64_t value = counter_get(counter) + 1;
     counter_leave(counter);
 
-    nap_us(dice_between(&m->dice, 0, h->time_us > BRIEF_US_MAX ? m->manner->pace->ponder_us_max : PONDER_US_MAX));
+    nap_us(dice_between(
+        &m->dice, 0, h->time_us > BRIEF_US_MAX ? m->manner->pace->ponder_us_max : PONDER_US_MAX));
 
     counter_enter(counter);
     uint64_t now = moment_us();
@@ -258,7 +291,8 @@ static void read_one(struct member *m, const struct holding *h)
     uint64_t value = counter_get(m->counters[h->which]);
     counter_leave(m->counters[h->which]);
     uint64_t now = moment_us();
-    if (may_act(m, h, now)) note(m, now, "reads %s %s %" PRIu64, resources[h->which].name, h->token, value);
+    if (may_act(m, h, now))
+        note(m, now, "reads %s %s %" PRIu64, resources[h->which].name, h->token, value);
     nap_us(dice_between(&m->dice, 0, PONDER_US_MAX));
 }
 
@@ -295,7 +329,8 @@ static enum redlock_status look(struct member *m, struct holding *h, uint32_t fo
     return status;
 }
 
-/* It goes on until the library tells that the lock is lost, and does not ask. (Only an increment asks, as always.) */
+/* It goes on until the library tells that the lock is lost, and does not ask. (Only an increment
+ * asks, as always.) */
 static void use_kept(struct member *m, struct holding *h)
 {
     uint64_t now = moment_us(), leave_at = now + h->time_us;
@@ -312,7 +347,8 @@ static void use_kept(struct member *m, struct holding *h)
 
 /* ---- With a ticket ---- */
 
-/* It writes the ticket, so the file is fence and content in one, and the one is stored with the other. */
+/* It writes the ticket, so the file is fence and content in one, and the one is stored
+ * with the other. */
 static void write_behind_fence(const struct member *m, const struct holding *h, unsigned which)
 {
     struct counter file = m->fences[which];
@@ -322,7 +358,8 @@ static void write_behind_fence(const struct member *m, const struct holding *h, 
     note(m, moment_us(), "shows %s %s %" PRIu64, resources[which].name, h->token, ticket);
     bool is_admitted = redlock_fence_admit(&fence, ticket);
     if (is_admitted) counter_set(file, fence.largest);
-    note(m, moment_us(), "%s %s %s %" PRIu64, is_admitted ? "admitted" : "refused", resources[which].name, h->token, ticket);
+    note(m, moment_us(), "%s %s %s %" PRIu64, is_admitted ? "admitted" : "refused",
+         resources[which].name, h->token, ticket);
     counter_leave(file);
 }
 
@@ -357,7 +394,8 @@ static void note_win(const struct member *m, struct holding *h)
     }
     redlock_token(&h->lock, h->token);
     h->until = now + redlock_valid_us(&h->lock, now);
-    note(m, now, "wins %s %s %" PRIu64 " %" PRIu64, h->names, h->token, h->until, redlock_ticket(&h->lock));
+    note(m, now, "wins %s %s %" PRIu64 " %" PRIu64, h->names, h->token, h->until,
+         redlock_ticket(&h->lock));
 }
 
 static bool acquire(struct member *m, struct holding *h)
@@ -365,8 +403,10 @@ static bool acquire(struct member *m, struct holding *h)
     const struct redlock_request request = {
         .resource = h->set[0].bytes, .resource_size = h->set[0].size,
         .set = h->count > 1 ? h->set : NULL, .set_count = h->count > 1 ? h->count : 0,
-        .ttl_ms = h->ttl_ms, .wait_ms = dice_between(&m->dice, WAIT_MS_MIN, WAIT_MS_MAX), .ticket = h->has_ticket,
-        .kind = h->kind, .permits = h->kind == &redlock_permits ? PERMITS : 0, .wall_us = redlock_wall_us() - m->behind_us
+        .ttl_ms = h->ttl_ms, .wait_ms = dice_between(&m->dice, WAIT_MS_MIN, WAIT_MS_MAX),
+        .ticket = h->has_ticket, .kind = h->kind,
+        .permits = h->kind == &redlock_permits ? PERMITS : 0,
+        .wall_us = redlock_wall_us() - m->behind_us
     };
     note(m, moment_us(), "asks %s %s", h->names, h->has_ticket ? "ticketed" : "plain");
     enum redlock_status status = redlock_acquire_request(&m->client, &h->lock, &request);
@@ -417,9 +457,12 @@ static void draw_plan(struct member *m, struct holding *h)
     h->overruns = kind > kept && kind <= overrun;
     h->oversleeps = kind > overrun && kind <= overrun + manner->oversleep_per_mille;
     h->has_ticket = h->oversleeps || dice_between(&m->dice, 1, 100) <= TICKET_PER_CENT;
-    h->ttl_ms = h->overruns || h->oversleeps ? SHORT_TTL_MS :
-                h->is_kept ? manner->pace->kept_ttl_ms : dice_between(&m->dice, manner->pace->ttl_ms_min, manner->pace->ttl_ms_max);
-    h->time_us = h->is_kept ? dice_between(&m->dice, LONG_US_MIN, LONG_US_MAX) : dice_between(&m->dice, 0, BRIEF_US_MAX);
+    h->ttl_ms = h->overruns || h->oversleeps ? SHORT_TTL_MS
+                : h->is_kept
+                    ? manner->pace->kept_ttl_ms
+                    : dice_between(&m->dice, manner->pace->ttl_ms_min, manner->pace->ttl_ms_max);
+    h->time_us = h->is_kept ? dice_between(&m->dice, LONG_US_MIN, LONG_US_MAX)
+                            : dice_between(&m->dice, 0, BRIEF_US_MAX);
     draw_kind(m, h);
 }
 
@@ -454,7 +497,8 @@ static void acquire_use_release(struct member *m)
     if (h.oversleeps)   oversleep(m, &h);
     else if (h.is_kept) use_kept(m, &h);
     else                use(m, &h);
-    if (is_reader(&h) && !h.is_kept && dice_between(&m->dice, 1, 100) <= UPGRADE_PER_CENT) become_writer(m, &h);
+    if (is_reader(&h) && !h.is_kept && dice_between(&m->dice, 1, 100) <= UPGRADE_PER_CENT)
+        become_writer(m, &h);
     write_with_ticket(m, &h);
     note(m, moment_us(), "ends %s %s", h.names, h.token);
     insist_on_a_verdict(redlock_release(&m->client, &h.lock, NULL), "release");
@@ -495,7 +539,8 @@ static uint32_t number_of(const char *text)
     return (uint32_t)strtoul(text, NULL, 10);
 }
 
-static void open_client(struct member *m, const char *nodes, const char *guard_ms, const char *skew_ms, bool wake_ups)
+static void open_client(struct member *m, const char *nodes, const char *guard_ms,
+                        const char *skew_ms, bool wake_ups)
 {
     struct redlock_options options;
     struct redlock_mistake mistake;
@@ -505,7 +550,8 @@ static void open_client(struct member *m, const char *nodes, const char *guard_m
     options.engine.node_timeout_ms = m->manner->pace->node_timeout_ms;
     options.engine.retry_ms = m->manner->pace->retry_ms;
     options.engine.wake_ups = wake_ups;
-    if (strncmp(nodes, "sentinel:", strlen("sentinel:")) == 0) redlock_use_sentinels(&options, &m->sentinels);
+    if (strncmp(nodes, "sentinel:", strlen("sentinel:")) == 0)
+        redlock_use_sentinels(&options, &m->sentinels);
     enum redlock_status status = redlock_open(&m->client, nodes, &options, &mistake);
     if (status != REDLOCK_OK) give_up("%s: %s", nodes, redlock_status_text(status));
 }
@@ -514,7 +560,9 @@ int main(int argc, char **argv)
 {
     static struct member member;    /* Large. */
     const struct sigaction end = { .sa_handler = on_signal };
-    if (argc != 9) give_up("usage: chaos_client NODES DIRECTORY NUMBER SEED GUARD_MS SKEW_MS BEHIND_MS MANNER");
+    if (argc != 9)
+        give_up(
+            "usage: chaos_client NODES DIRECTORY NUMBER SEED GUARD_MS SKEW_MS BEHIND_MS MANNER");
     sigaction(SIGTERM, &end, NULL);
     bool listens = number_of(argv[3]) % POLLERS != 0;
     member.manner = manner_of(argv[8]);

@@ -1,10 +1,12 @@
-/* A wall clock that runs fast. Preloaded into a redis-server, it replaces libc's clock. Keys then expire a
- * little early, as on a machine whose clock is bad, but no worse than the drift that the library allows for.
+/* A wall clock that runs fast. Preloaded into a redis-server, it replaces libc's clock. Keys then
+ * expire a little early, as on a machine whose clock is bad, but no worse than the drift that the
+ * library allows for.
  *
  *     LD_PRELOAD=chaos_preload.so CHAOS_CLOCK=ORIGIN_US:FAST_PPM redis-server ...
  *
- * It was right at ORIGIN_US, runs fast for a while, slowly goes back to the right time, and begins anew
- * (clock.h). The origin is the same for all servers that are ever started, so a restart is no step. */
+ * It was right at ORIGIN_US, runs fast for a while, slowly goes back to the right time, and begins
+ * anew (clock.h). The origin is the same for all servers that are ever started, so a restart
+ * is no step. */
 #define _DEFAULT_SOURCE
 
 #include "clock.h"

@@ -12,7 +12,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-enum { DIGITS = 20 };   /* Digits of any uint64_t, always all of them, so a write replaces the old number in one go. */
+/* Digits of any uint64_t, always all of them, so a write replaces the old number in one go. */
+enum { DIGITS = 20 };
 
 /* Without its file nobody could judge anything, so the run has failed. */
 static void insist(int good, const char *what)

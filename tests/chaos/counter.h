@@ -1,10 +1,10 @@
 /* The locks of a chaos run protect a number in a file. It is incremented by reading it, waiting a
  * little, and writing it back one larger. If two do so at a time, one of the increments is lost.
  *
- * The file is locked (flock) while it is read and again while it is written, but never from the one to
- * the other, so it protects no increment. It does make a look at the clock one with the write that
- * follows it, since nobody can read in between. A real resource has the ticket for this, or a late
- * writer could not be told from a broken lock.
+ * The file is locked (flock) while it is read and again while it is written, but never from the one
+ * to the other, so it protects no increment. It does make a look at the clock one with the write
+ * that follows it, since nobody can read in between. A real resource has the ticket for this, or a
+ * late writer could not be told from a broken lock.
  *
  * Files of the same kind hold the ticket of the last writer, see client.c. */
 #ifndef COUNTER_H

@@ -1,8 +1,9 @@
 /* A death that nobody misses. It is preloaded into a redis-server with clock.c.
  *
- * A server that SIGKILL ends may have answered a client and not yet told a connection that watches it, which
- * happens at one kill in two while it is busy (test_record). On SIGUSR2 it dies by SIGKILL just the same,
- * but where it waits for events next. Before that it writes what it owes to anybody (beforeSleep in server.c of Redis). */
+ * A server that SIGKILL ends may have answered a client and not yet told a connection that watches
+ * it, which happens at one kill in two while it is busy (test_record). On SIGUSR2 it dies by
+ * SIGKILL just the same, but where it waits for events next. Before that it writes what it owes to
+ * anybody (beforeSleep in server.c of Redis). */
 #define _GNU_SOURCE
 
 #include <signal.h>

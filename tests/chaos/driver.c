@@ -1,13 +1,16 @@
-/* The driver of a chaos run. It builds the world, lets the clients fight and the faults rage for so long,
- * ends the faults, and then the clients. It judges nothing; tests/chaos/check reads everybody's notes.
+/* The driver of a chaos run. It builds the world, lets the clients fight and the faults rage for so
+ * long, ends the faults, and then the clients. It judges nothing; tests/chaos/check reads
+ * everybody's notes.
  *
  *     chaos_driver CLIENT PRELOAD RECORDER DIRECTORY SECONDS SEED MODE
  *
  * MODE   faults     what is promised to be safe
- *        amnesia    no guard, while the servers are restarted empty, one after the other: they forget who holds what
+ *        amnesia    no guard, while the servers are restarted empty, one after the other: they
+ *                   forget who holds what
  *        careless   the faults again, and clients that do not ask whether their validity has ended
  *
- * The seed repeats the schedule of the faults, but not the state of the processes when they struck. */
+ * The seed repeats the schedule of the faults, but not the state of the processes
+ * when they struck. */
 #define _XOPEN_SOURCE 700
 
 #include "faults.h"
@@ -25,10 +28,12 @@
 enum {
     NUMBER_MAX = 2000000000,    /* Seconds, or a seed. */
     STEP_MS = 5,
-    CALM_MS_MAX = 5000,         /* The end of the run, when the guards run out, and everybody gets his turn. */
+    /* The end of the run, when the guards run out, and everybody gets his turn. */
+    CALM_MS_MAX = 5000,
     AMNESIA_EVERY_MS = 60,      /* A majority forgets in less time than the shortest TTL. */
-    UPTIME_SLACK_MS = 2000      /* A server reports its age in whole seconds, and the library believes one
-                                 * less. Long enough also to see that a clock runs fast. */
+    /* A server reports its age in whole seconds, and the library believes one less. Long enough
+     * also to see that a clock runs fast. */
+    UPTIME_SLACK_MS = 2000
 };
 
 static uint32_t whole_number(const char *text, const char *what)
@@ -83,15 +88,18 @@ static void note_links(struct world *w)
 {
     if (w->no_network) return;
     const struct links *links = w->network.links;
-    world_note(w, "links: %" PRIu64 " packets carried, %" PRIu64 " of them delayed, %" PRIu64 " lost",
-               atomic_load(&links->carried), atomic_load(&links->delayed), atomic_load(&links->lost));
+    world_note(
+        w, "links: %" PRIu64 " packets carried, %" PRIu64 " of them delayed, %" PRIu64 " lost",
+        atomic_load(&links->carried), atomic_load(&links->delayed), atomic_load(&links->lost));
 }
 
 static void run(struct world *w, uint32_t seconds, bool amnesia)
 {
-    uint64_t run_ms = (uint64_t)seconds * 1000, calm_ms = run_ms / 4 < CALM_MS_MAX ? run_ms / 4 : CALM_MS_MAX;
+    uint64_t run_ms = (uint64_t)seconds * 1000,
+             calm_ms = run_ms / 4 < CALM_MS_MAX ? run_ms / 4 : CALM_MS_MAX;
     world_open(w);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);   /* Nothing rages on when the process that started it is killed. */
+    /* Nothing rages on when the process that started it is killed. */
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (w->no_network) world_note(w, "no links: %s", w->no_network);
     start_crew(w);
     world_note(w, "begins: %d servers, %d clients, guard %" PRIu32 " ms, clocks within %d ms",
@@ -129,7 +137,8 @@ static const struct mode *mode_of(const char *name)
 int main(int argc, char **argv)
 {
     static struct world world;
-    if (argc != 8) bail_out("usage: chaos_driver CLIENT PRELOAD RECORDER DIRECTORY SECONDS SEED MODE");
+    if (argc != 8)
+        bail_out("usage: chaos_driver CLIENT PRELOAD RECORDER DIRECTORY SECONDS SEED MODE");
     const struct mode *mode = mode_of(argv[7]);
     world.client = argv[1];
     world.preload = argv[2];

@@ -1,28 +1,34 @@
-/* The driver of a chaos run in which one node is a master behind sentinels (S31). It starts a master, a
- * replica and three sentinels, each in a place of its own, and clients in two houses, and makes them fail
- * over so many times. It judges nothing; tests/history/check reads the clients' notes.
+/* The driver of a chaos run in which one node is a master behind sentinels (S31). It starts a
+ * master, a replica and three sentinels, each in a place of its own, and clients in two houses, and
+ * makes them fail over so many times. It judges nothing; tests/history/check reads
+ * the clients' notes.
  *
  *     chaos_failovers CLIENT PRELOAD DIRECTORY FAILOVERS SEED MODE
  *
  * MODE   failovers  what is promised to be safe
- *        unguarded  no guard: a lock that the replica has never heard of, or that somebody still has from the old master, is
- *                   granted again
- *        credulous  each client names one sentinel only, in each house another. So nobody asks a majority, and a
- *                   sentinel that is cut off together with the old master is believed
+ *        unguarded  no guard: a lock that the replica has never heard of, or that somebody still
+ *                   has from the old master, is granted again
+ *        credulous  each client names one sentinel only, in each house another. So nobody asks a
+ *                   majority, and a sentinel that is cut off together with the old
+ *                   master is believed
  *
  * A failover begins in one of three ways, by the dice:
  *
- *     killed     the link to the replica is cut, and then the master is killed. The replica lacks the last writes.
- *     cut off    the old master, one house, and one sentinel or none, are on one side, and all others are on the
- *                other. By the dice a house reaches both sides, and only the sentinels keep it from the old master. The
- *                link to the replica may be cut earlier. In most of the long cuts the new master is killed when the
- *                links heal. The old one, which was never a replica, is then named again, and lacks the locks that were granted
- *                meanwhile. That is a failover of its own.
- *     stopped    the master is stopped, and goes on after the failover with the commands that have come meanwhile.
+ *     killed     the link to the replica is cut, and then the master is killed. The replica lacks
+ *                the last writes.
+ *     cut off    the old master, one house, and one sentinel or none, are on one side, and all
+ *                others are on the other. By the dice a house reaches both sides, and only the
+ *                sentinels keep it from the old master. The link to the replica may be cut earlier.
+ *                In most of the long cuts the new master is killed when the links heal. The old
+ *                one, which was never a replica, is then named again, and lacks the locks that were
+ *                granted meanwhile. That is a failover of its own.
+ *     stopped    the master is stopped, and goes on after the failover with the commands that have
+ *                come meanwhile.
  *
- * Then all links heal, a dead server starts as a master with its file or without, and the next trouble begins when all
- * agree and locks can be held again. DIRECTORY/events.log has a line "fault: ..." for each, and a line "failover: ..."
- * when a majority of the sentinels names the new master, not counting one that is cut off. */
+ * Then all links heal, a dead server starts as a master with its file or without, and the next
+ * trouble begins when all agree and locks can be held again. DIRECTORY/events.log has a line
+ * "fault: ..." for each, and a line "failover: ..." when a majority of the sentinels names the new
+ * master, not counting one that is cut off. */
 #define _XOPEN_SOURCE 700
 
 #include "moment.h"
@@ -45,18 +51,22 @@ enum {
     TICKET_GUARD_MS = GUARDED_MS + 2 * SKEW_MS,
     KILLED_PER_CENT = 35, STOPPED_PER_CENT = 15,    /* The others are cut off. */
     STEP_MS = 20,
-    UNHEARD_MS_MIN = 100, UNHEARD_MS_MAX = 600,     /* The time for which the replica hears nothing before the master dies. */
+    /* The time for which the replica hears nothing before the master dies. */
+    UNHEARD_MS_MIN = 100, UNHEARD_MS_MAX = 600,
     DEAD_MS_MAX = 1000,         /* The time from a failover until the server starts or goes on. */
     SHORT_CUT_MS_MAX = 1000,    /* From a failover to the end of the cut: half of them; */
-    LONG_CUT_MS_MIN = TICKET_GUARD_MS + 500, LONG_CUT_MS_MAX = TICKET_GUARD_MS + 1500,  /* the others. */
-    BUSY_MS_MIN = TICKET_GUARD_MS + 700, BUSY_MS_MAX = TICKET_GUARD_MS + 1500,  /* From a failover to the next trouble. */
+    /* the others. */
+    LONG_CUT_MS_MIN = TICKET_GUARD_MS + 500, LONG_CUT_MS_MAX = TICKET_GUARD_MS + 1500,
+    /* From a failover to the next trouble. */
+    BUSY_MS_MIN = TICKET_GUARD_MS + 700, BUSY_MS_MAX = TICKET_GUARD_MS + 1500,
     PATIENCE_MS = 60000,        /* For a failover, and for agreement. Far more. */
     VALUE_SIZE = 64
 };
 
 _Static_assert((int)SERVERS + (int)SENTINELS == (int)NODES, "each node is one of them");
 _Static_assert((int)MEMBERS <= (int)CREW, "each has a place in the crew");
-_Static_assert(GUARDED_MS * 99 > LONGEST_TTL_MS * 100, "a guard outlives every TTL, whatever the clocks do");
+_Static_assert(GUARDED_MS * 99 > LONGEST_TTL_MS * 100,
+               "a guard outlives every TTL, whatever the clocks do");
 
 static const struct mode {
     const char *name;
@@ -100,7 +110,8 @@ static struct server *sentinel(struct story *s, unsigned i)
 static void start_sentinel(struct story *s, unsigned i)
 {
     static const char *const periods[][2] = {
-        { "info-period", "200" }, { "ask-period", "200" }, { "publish-period", "200" }, { "min-link-reconnect-period", "1000" },
+        { "info-period", "200" }, { "ask-period", "200" }, { "publish-period", "200" },
+        { "min-link-reconnect-period", "1000" },
         { "tilt-period", "1000" }
     };
     unsigned k = SERVERS + i;
@@ -143,17 +154,20 @@ static bool majority_names(struct story *s, unsigned k, unsigned except)
 static bool is_content(struct story *s, unsigned i, unsigned master)
 {
     const char *list = ASK(sentinel(s, i), "SENTINEL", "MASTER", "mymaster");
-    if (!has_value(list, "flags", "master") || !has_value(list, "num-slaves", "1") || !has_value(list, "num-other-sentinels", "2"))
+    if (!has_value(list, "flags", "master") || !has_value(list, "num-slaves", "1") ||
+        !has_value(list, "num-other-sentinels", "2"))
         return false;
     list = ASK(sentinel(s, i), "SENTINEL", "REPLICAS", "mymaster");
-    if (!has_value(list, "flags", "slave") || !has_value(list, "master-link-status", "ok")) return false;
+    if (!has_value(list, "flags", "slave") || !has_value(list, "master-link-status", "ok"))
+        return false;
     return names(s, i, master);
 }
 
 static bool all_agree(struct story *s, unsigned master)
 {
     if (strstr(ASK(server(s, master), "INFO", "replication"), "role:master") == NULL) return false;
-    if (strstr(ASK(server(s, !master), "INFO", "replication"), "master_link_status:up") == NULL) return false;
+    if (strstr(ASK(server(s, !master), "INFO", "replication"), "master_link_status:up") == NULL)
+        return false;
     for (unsigned i = 0; i < SENTINELS; i++)
         if (!is_content(s, i, master)) return false;
     return true;
@@ -183,12 +197,14 @@ static void await_failover(struct story *s, unsigned new, unsigned except)
 {
     uint64_t begun_ms = clock_ms();
     while (!majority_names(s, new, except)) {
-        if (clock_ms() > begun_ms + PATIENCE_MS) bail_out("no failover in %d s", PATIENCE_MS / 1000);
+        if (clock_ms() > begun_ms + PATIENCE_MS)
+            bail_out("no failover in %d s", PATIENCE_MS / 1000);
         step(s);
     }
     s->failed_over_at_ms = clock_ms();
     s->failovers_left--;
-    world_note(s->w, "failover: server %u is the master, after %" PRIu64 " ms", new, s->failed_over_at_ms - begun_ms);
+    world_note(s->w, "failover: server %u is the master, after %" PRIu64 " ms", new,
+               s->failed_over_at_ms - begun_ms);
 }
 
 /* Returns the server that they agree on. Mostly it is the one expected. */
@@ -202,7 +218,8 @@ static void await_agreement(struct story *s, unsigned expected)
             expected = !expected;
             break;
         }
-        if (clock_ms() > begun_ms + PATIENCE_MS) bail_out("no agreement in %d s", PATIENCE_MS / 1000);
+        if (clock_ms() > begun_ms + PATIENCE_MS)
+            bail_out("no agreement in %d s", PATIENCE_MS / 1000);
         step(s);
     }
     s->master = expected;
@@ -223,11 +240,13 @@ static void heal(struct story *s)
         for (unsigned other = 0; other < one; other++) set_link(s, one, other, fine);
 }
 
-/* The connection of the dead process would carry the last writes after all, so the link heals after the failover. */
+/* The connection of the dead process would carry the last writes after all, so the link heals after
+ * the failover. */
 static void kill_master(struct story *s, unsigned old)
 {
     uint32_t unheard_ms = draw(s, UNHEARD_MS_MIN, UNHEARD_MS_MAX);
-    world_note(s->w, "fault: killed: server %u, %u ms after the link to the replica was cut", old, unheard_ms);
+    world_note(s->w, "fault: killed: server %u, %u ms after the link to the replica was cut", old,
+               unheard_ms);
     set_link(s, old, !old, cut);
     pass(s, unheard_ms);
     server_crash(server(s, old));
@@ -246,7 +265,8 @@ static void part(struct story *s, unsigned old, unsigned stale)
     }
 }
 
-static void part_house(struct story *s, unsigned house, unsigned old, unsigned stale, bool reaches_old, bool reaches_new)
+static void part_house(struct story *s, unsigned house, unsigned old, unsigned stale,
+                       bool reaches_old, bool reaches_new)
 {
     for (unsigned k = 0; k < NODES; k++) {
         bool is_old_side = k == old || k == SERVERS + stale;
@@ -263,7 +283,8 @@ static void stop_master(struct story *s, unsigned old)
     server_thaw(server(s, old));
 }
 
-/* The sentinel that is cut off together with a house, or SENTINELS. It is the one that the house believes, if that is credulous. */
+/* The sentinel that is cut off together with a house, or SENTINELS. It is the one that the house
+ * believes, if that is credulous. */
 static unsigned draw_stale(struct story *s, unsigned house)
 {
     if (s->mode->credulous) return house;
@@ -277,7 +298,8 @@ static unsigned draw_stale(struct story *s, unsigned house)
     }
 }
 
-/* The new master dies too early to make a replica of the old one, when clients may have locks there. */
+/* The new master dies too early to make a replica of the old one, when clients may
+ * have locks there. */
 static void return_to(struct story *s, unsigned old, unsigned stale)
 {
     heal(s);
@@ -297,9 +319,12 @@ static unsigned cut_master_off(struct story *s, unsigned old)
     uint32_t unheard_ms = draw(s, 0, 1) ? draw(s, UNHEARD_MS_MIN, UNHEARD_MS_MAX) : 0;
     char with[VALUE_SIZE] = "no sentinel";
     if (stale < SENTINELS) snprintf(with, sizeof with, "sentinel %u", stale);
-    world_note(s->w, "fault: cut off: server %u with %s and house %u%s%s%s, %u ms after the link to the replica", old, with, house,
-               one_reaches_both ? ", which reaches all" : "", other_reaches_both ? "; the other house reaches all" : "",
-               long_cut ? "; long" : "", unheard_ms);
+    world_note(
+        s->w,
+        "fault: cut off: server %u with %s and house %u%s%s%s, %u ms after the link to the replica",
+        old, with, house, one_reaches_both ? ", which reaches all" : "",
+        other_reaches_both ? "; the other house reaches all" : "", long_cut ? "; long" : "",
+        unheard_ms);
     set_link(s, old, !old, cut);
     pass(s, unheard_ms);
     part(s, old, stale);
@@ -348,7 +373,8 @@ static void list_sentinels(struct story *s, unsigned house)
         if (s->mode->credulous && i != house) continue;
         network_address(SERVERS + i, address);
         const char *comma = s->w->list[size - 1] == '/' ? "" : ",";
-        size += (size_t)snprintf(s->w->list + size, LIST_SIZE - size, "%s%s:%u", comma, address, (unsigned)sentinel(s, i)->port);
+        size += (size_t)snprintf(s->w->list + size, LIST_SIZE - size, "%s%s:%u", comma, address,
+                                 (unsigned)sentinel(s, i)->port);
     }
     snprintf(s->w->list + size, LIST_SIZE - size, "/mymaster");
 }
@@ -367,12 +393,16 @@ static void run(struct story *s)
     struct world *w = s->w;
     world_open_places(w);
     if (w->no_network)
-        bail_out("no network of its own, which needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN) and /dev/net/tun: %s", w->no_network);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);   /* Nothing goes on when the process that started it is killed. */
+        bail_out("no network of its own, which needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN) and "
+                 "/dev/net/tun: %s",
+                 w->no_network);
+    /* Nothing goes on when the process that started it is killed. */
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
     start_servers(s);
     await_agreement(s, 0);
     start_members(s);
-    world_note(w, "begins: %d servers, %d sentinels, %d clients, guard %" PRIu32 " ms", SERVERS, SENTINELS, MEMBERS, w->guard_ms);
+    world_note(w, "begins: %d servers, %d sentinels, %d clients, guard %" PRIu32 " ms", SERVERS,
+               SENTINELS, MEMBERS, w->guard_ms);
     pass(s, BUSY_MS_MAX + 2000);        /* A server reports its age in whole seconds. */
     clock_measure(w, 0);
     while (s->failovers_left > 0) fail_over(s);

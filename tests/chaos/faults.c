@@ -1,6 +1,7 @@
-/* See faults.h. Never more than a minority of the servers is killed, stopped, cut off or still without a vote after a restart,
- * so that locks can be had nearly all the time. Now and then a majority forgets who holds what, and
- * then the guard must keep everybody waiting until nobody holds anything. */
+/* See faults.h. Never more than a minority of the servers is killed, stopped, cut off or still
+ * without a vote after a restart, so that locks can be had nearly all the time. Now and then a
+ * majority forgets who holds what, and then the guard must keep everybody waiting until nobody
+ * holds anything. */
 #define _XOPEN_SOURCE 700
 
 #include "faults.h"
@@ -14,16 +15,23 @@ enum {
     PAUSE_US_MIN = 100000, PAUSE_US_MAX = 600000,       /* The time from one fault to the next. */
     DOWN_US_MIN = 20000, DOWN_US_MAX = 1200000,         /* Killed, stopped, cut. */
     WEATHER_US_MIN = 300000, WEATHER_US_MAX = 1500000,  /* Slow, lossy. */
-    DELAY_US_MIN = 1000, DELAY_US_MAX = 60000,          /* One way. At its worst an answer comes after the node timeout, */
-    HOUSE_DELAY_US_MIN = 15000, HOUSE_DELAY_US_MAX = 40000, /* and here it does not, so some rounds take long and are won. */
-    HOUSE_US_MIN = 1000000, HOUSE_US_MAX = 3000000,     /* Long enough for many to hold a lock to its end meanwhile. */
-    MAJORITY_US_MIN = 8000000, MAJORITY_US_MAX = 16000000,  /* The time from one loss of it to the next. */
+    /* One way. At its worst an answer comes after the node timeout, */
+    DELAY_US_MIN = 1000, DELAY_US_MAX = 60000,
+    /* and here it does not, so some rounds take long and are won. */
+    HOUSE_DELAY_US_MIN = 15000, HOUSE_DELAY_US_MAX = 40000,
+    /* Long enough for many to hold a lock to its end meanwhile. */
+    HOUSE_US_MIN = 1000000, HOUSE_US_MAX = 3000000,
+    /* The time from one loss of it to the next. */
+    MAJORITY_US_MIN = 8000000, MAJORITY_US_MAX = 16000000,
     FIRST_MAJORITY_US = 3000000,
     LOSS_PPM_MIN = 50000, LOSS_PPM_MAX = 300000,
-    STOP_US_MIN = 1600000, STOP_US_MAX = 2500000,       /* Stops of clients, longer than the longest TTL. */
+    /* Stops of clients, longer than the longest TTL. */
+    STOP_US_MIN = 1600000, STOP_US_MAX = 2500000,
     STOPPED_MAX = 2,                                    /* Clients at once. */
-    TROUBLED_MAX = MINORITY + 1,                        /* Nodes at once, slow and lossy ones included. */
-    GUARD_SLACK_US = 500000                             /* The time until the clients have found out that a server is back. */
+    /* Nodes at once, slow and lossy ones included. */
+    TROUBLED_MAX = MINORITY + 1,
+    /* The time until the clients have found out that a server is back. */
+    GUARD_SLACK_US = 500000
 };
 
 static const struct {
@@ -59,7 +67,9 @@ static unsigned count_unwell(const struct faults *f, bool weather_too, uint64_t 
 {
     unsigned count = 0;
     for (unsigned k = 0; k < NODES; k++)
-        if (!is_well(f, k, now)) count += weather_too || !f->troubles[k].suffers || !is_mere_weather(f->troubles[k].fault);
+        if (!is_well(f, k, now))
+            count +=
+                weather_too || !f->troubles[k].suffers || !is_mere_weather(f->troubles[k].fault);
     return count;
 }
 
@@ -72,7 +82,8 @@ static unsigned pick_node(struct faults *f, uint64_t now)
     return NODES;
 }
 
-static void set_weather(struct faults *f, unsigned k, unsigned houses, struct weather there, struct weather back)
+static void set_weather(struct faults *f, unsigned k, unsigned houses, struct weather there,
+                        struct weather back)
 {
     for (unsigned house = 0; house < HOUSES; house++)
         if (houses >> house & 1) link_set(f->world, k, house, there, back);
@@ -96,7 +107,8 @@ static void change_links(struct faults *f, unsigned k, enum fault fault)
         set_weather(f, k, houses, no_weather_at_all, no_weather_at_all);
         break;
     default:
-        set_weather(f, k, houses, answers_pass ? no_weather_at_all : fine, answers_pass ? fine : no_weather_at_all);
+        set_weather(f, k, houses, answers_pass ? no_weather_at_all : fine,
+                    answers_pass ? fine : no_weather_at_all);
     }
 }
 
@@ -116,7 +128,8 @@ static bool begin_trouble(struct faults *f, enum fault fault, uint64_t now)
     unsigned k = pick_node(f, now);
     if (k == NODES || count_unwell(f, true, now) >= TROUBLED_MAX) return false;
     if (!mere_weather && count_unwell(f, false, now) >= MINORITY) return false;
-    uint32_t time_us = mere_weather ? draw(f, WEATHER_US_MIN, WEATHER_US_MAX) : draw(f, DOWN_US_MIN, DOWN_US_MAX);
+    uint32_t time_us =
+        mere_weather ? draw(f, WEATHER_US_MIN, WEATHER_US_MAX) : draw(f, DOWN_US_MIN, DOWN_US_MAX);
     f->troubles[k] = (struct trouble){ .suffers = true, .fault = fault, .heals_at = now + time_us };
     world_note(f->world, "fault: %s: server %u for %u ms", facts[fault].words, k, time_us / 1000);
     strike(f, k, fault);
@@ -125,7 +138,8 @@ static bool begin_trouble(struct faults *f, enum fault fault, uint64_t now)
 
 static void set_guarded(struct faults *f, unsigned k)
 {
-    f->troubles[k].well_at = moment_us() + 1000 * ((uint64_t)f->world->guard_ms + 2u * SKEW_MS) + GUARD_SLACK_US;
+    f->troubles[k].well_at =
+        moment_us() + 1000 * ((uint64_t)f->world->guard_ms + 2u * SKEW_MS) + GUARD_SLACK_US;
 }
 
 static void heal(struct faults *f, unsigned k)
@@ -168,7 +182,8 @@ static bool slow_house(struct faults *f, uint64_t now)
     struct weather slow = { draw(f, HOUSE_DELAY_US_MIN, HOUSE_DELAY_US_MAX), 0 };
     uint32_t time_us = draw(f, HOUSE_US_MIN, HOUSE_US_MAX);
     if (f->fine_at[house] != 0) return false;
-    world_note(f->world, "fault: %s: %u us for %u ms", facts[FAULT_HOUSE_SLOW].words, slow.delay_us, time_us / 1000);
+    world_note(f->world, "fault: %s: %u us for %u ms", facts[FAULT_HOUSE_SLOW].words, slow.delay_us,
+               time_us / 1000);
     set_house_weather(f, house, slow);
     f->fine_at[house] = now + time_us;
     return true;
@@ -185,7 +200,8 @@ static bool meddle(struct faults *f, enum fault fault, uint64_t now)
     unsigned k = pick_node(f, now);
     if (k == NODES) return false;
     const struct server *s = &f->world->nodes[k].server;
-    const char *answer = fault == FAULT_SCRIPT_FLUSH ? ASK(s, "SCRIPT", "FLUSH") : ASK(s, "CLIENT", "KILL", "TYPE", "normal");
+    const char *answer = fault == FAULT_SCRIPT_FLUSH ? ASK(s, "SCRIPT", "FLUSH")
+                                                     : ASK(s, "CLIENT", "KILL", "TYPE", "normal");
     if (strcmp(answer, "OK") != 0 && strtoul(answer, NULL, 10) == 0) return false;
     world_note(f->world, "fault: %s: server %u says %s", facts[fault].words, k, answer);
     return true;
@@ -204,7 +220,8 @@ static bool kill_member(struct faults *f)
 {
     unsigned i = draw(f, 0, CREW - 1);
     if (f->wakes_at[i] != 0) return false;
-    world_note(f->world, "fault: %s: client %u", facts[FAULT_MEMBER_KILLED].words, f->world->crew[i].number);
+    world_note(f->world, "fault: %s: client %u", facts[FAULT_MEMBER_KILLED].words,
+               f->world->crew[i].number);
     member_kill(f->world, &f->world->crew[i]);
     member_start(f->world, &f->world->crew[i]);
     return true;
@@ -261,7 +278,8 @@ void faults_begin(struct faults *f, struct world *w)
 {
     *f = (struct faults){ .world = w, .majority_at = moment_us() + FIRST_MAJORITY_US };
     for (unsigned i = 0; i < FAULT_COUNT; i++)
-        if (!facts[i].needs_links || w->no_network == NULL) world_note(w, "class: %s", facts[i].words);
+        if (!facts[i].needs_links || w->no_network == NULL)
+            world_note(w, "class: %s", facts[i].words);
 }
 
 static void end_what_is_over(struct faults *f, uint64_t now)

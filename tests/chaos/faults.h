@@ -5,20 +5,20 @@
 #include "world.h"
 
 /* Name, whether it needs links, and its description. */
-#define FAULTS(X)                                                                                       \
-    X(SERVER_EMPTIED,   false, "server killed, restarted empty")                                        \
-    X(SERVER_KILLED,    false, "server killed, restarted with its AOF")                                 \
-    X(MAJORITY_EMPTIED, false, "majority of the servers killed in turn, restarted empty")               \
-    X(SERVER_STOPPED,   false, "server stopped by SIGSTOP, and continued")                              \
-    X(LINK_CUT,         true,  "link cut in both directions")                                           \
-    X(LINK_DEAF,        true,  "link cut in one direction")                                             \
-    X(LINK_SLOW,        true,  "link delayed")                                                          \
-    X(LINK_LOSSY,       true,  "link losing packets")                                                   \
-    X(HOUSE_SLOW,       true,  "all links of half of the clients delayed")                              \
-    X(SCRIPT_FLUSH,     false, "SCRIPT FLUSH")                                                          \
-    X(CLIENT_KILL,      false, "CLIENT KILL of all connections of a server")                            \
-    X(MEMBER_KILLED,    false, "client process killed and replaced")                                    \
-    X(MEMBER_STOPPED,   false, "client process stopped for longer than its TTL")
+#define FAULTS(X) \
+    X(SERVER_EMPTIED, false, "server killed, restarted empty") \
+    X(SERVER_KILLED, false, "server killed, restarted with its AOF") \
+    X(MAJORITY_EMPTIED, false, "majority of the servers killed in turn, restarted empty") \
+    X(SERVER_STOPPED, false, "server stopped by SIGSTOP, and continued") \
+    X(LINK_CUT, true, "link cut in both directions") \
+    X(LINK_DEAF, true, "link cut in one direction") \
+    X(LINK_SLOW, true, "link delayed") \
+    X(LINK_LOSSY, true, "link losing packets") \
+    X(HOUSE_SLOW, true, "all links of half of the clients delayed") \
+    X(SCRIPT_FLUSH, false, "SCRIPT FLUSH") \
+    X(CLIENT_KILL, false, "CLIENT KILL of all connections of a server") \
+    X(MEMBER_KILLED, false, "client process killed and replaced") \
+    X(MEMBER_STOPPED, false, "client process stopped for longer than its TTL")
 
 enum fault {
 #define FAULT_ENUM(name, needs_links, words) FAULT_##name,

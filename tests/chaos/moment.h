@@ -1,5 +1,5 @@
-/* The clock on which everybody in a chaos run writes down events. It counts microseconds, the same for
- * all processes, also those that were stopped or asleep. Linux only. */
+/* The clock on which everybody in a chaos run writes down events. It counts microseconds, the same
+ * for all processes, also those that were stopped or asleep. Linux only. */
 #ifndef MOMENT_H
 #define MOMENT_H
 

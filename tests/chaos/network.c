@@ -25,7 +25,8 @@
 enum {
     NETWORK = 0x0a4d0000,       /* 10.77.0.0/24; place p is number p + 1. */
     PACKET_MAX = 1600,          /* A device carries up to 1500. */
-    QUEUE_MAX = 512,            /* Packets under way on a link. Packets that do not fit are lost, as on a real one. */
+    /* Packets under way on a link. Packets that do not fit are lost, as on a real one. */
+    QUEUE_MAX = 512,
     IDLE_MS = 1000
 };
 
@@ -56,13 +57,15 @@ static bool set_address(int fd, const char *name, unsigned long which, uint32_t 
     return ioctl(fd, which, &request) == 0;
 }
 
-/* Gives the namespace that this process is in its loopback, and its device an address unless there is none. */
+/* Gives the namespace that this process is in its loopback, and its device an address unless there
+ * is none. */
 static bool configure(const char *device, uint32_t address)
 {
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    bool good = fd >= 0 && raise_device(fd, "lo")
-                && (device == NULL || (set_address(fd, device, SIOCSIFADDR, address)
-                                       && set_address(fd, device, SIOCSIFNETMASK, 0xffffff00) && raise_device(fd, device)));
+    bool good = fd >= 0 && raise_device(fd, "lo") &&
+                (device == NULL ||
+                 (set_address(fd, device, SIOCSIFADDR, address) &&
+                  set_address(fd, device, SIOCSIFNETMASK, 0xffffff00) && raise_device(fd, device)));
     if (fd >= 0) close(fd);
     return good;
 }
@@ -97,7 +100,8 @@ static bool write_text(const char *path, const char *text)
     return good;
 }
 
-/* A user that is not root may make network namespaces in a user namespace, in which it is the same user as before. */
+/* A user that is not root may make network namespaces in a user namespace, in which it is the same
+ * user as before. */
 static const char *become_able(void)
 {
     char users[64], groups[64];
@@ -106,8 +110,9 @@ static const char *become_able(void)
     snprintf(groups, sizeof groups, "%u %u 1", (unsigned)getegid(), (unsigned)getegid());
     if (access("/dev/net/tun", R_OK | W_OK) < 0) return reason("/dev/net/tun");
     if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0) return reason("user namespaces");
-    bool good = write_text("/proc/self/setgroups", "deny") && write_text("/proc/self/uid_map", users)
-                && write_text("/proc/self/gid_map", groups) && configure(NULL, 0);
+    bool good = write_text("/proc/self/setgroups", "deny") &&
+                write_text("/proc/self/uid_map", users) &&
+                write_text("/proc/self/gid_map", groups) && configure(NULL, 0);
     return good ? NULL : reason("setting up a user namespace");
 }
 
@@ -177,7 +182,8 @@ struct carrier {
     struct queue queues[PLACES_MAX][PLACES_MAX];    /* Pages that no link uses cost nothing. */
 };
 
-/* The place that a packet is for, or PLACES_MAX for none here, such as a packet that is not IPv4, or a group's address. */
+/* The place that a packet is for, or PLACES_MAX for none here, such as a packet that is not IPv4,
+ * or a group's address. */
 static unsigned destination_of(const struct network *n, const uint8_t *bytes, size_t size)
 {
     uint32_t address;
@@ -193,7 +199,8 @@ static void accept_packet(struct carrier *c, unsigned from, const uint8_t *bytes
     unsigned to = destination_of(c->network, bytes, size);
     if (to == PLACES_MAX) return;
     struct queue *q = &c->queues[from][to];
-    if (dice_between(&c->dice, 1, EVERYTHING_PPM) <= atomic_load(&links->loss_ppm[from][to]) || q->count == QUEUE_MAX) {
+    if (dice_between(&c->dice, 1, EVERYTHING_PPM) <= atomic_load(&links->loss_ppm[from][to]) ||
+        q->count == QUEUE_MAX) {
         atomic_fetch_add(&links->lost, 1);
         return;
     }
@@ -211,13 +218,15 @@ static void collect(struct carrier *c, unsigned from)
 {
     uint8_t bytes[PACKET_MAX];
     ssize_t size;
-    while ((size = read(c->network->tuns[from], bytes, sizeof bytes)) > 0) accept_packet(c, from, bytes, (size_t)size);
+    while ((size = read(c->network->tuns[from], bytes, sizeof bytes)) > 0)
+        accept_packet(c, from, bytes, (size_t)size);
 }
 
 static void deliver(struct carrier *c, unsigned from, unsigned to, uint64_t now)
 {
     struct queue *q = &c->queues[from][to];
-    for (; q->count > 0 && q->packets[q->first].due_at <= now; q->first = (q->first + 1) % QUEUE_MAX, q->count--) {
+    for (; q->count > 0 && q->packets[q->first].due_at <= now;
+         q->first = (q->first + 1) % QUEUE_MAX, q->count--) {
         const struct packet *p = &q->packets[q->first];
         bool taken = write(c->network->tuns[to], p->bytes, p->size) == (ssize_t)p->size;
         atomic_fetch_add(taken ? &c->network->links->carried : &c->network->links->lost, 1);
@@ -231,10 +240,12 @@ static struct timespec time_left(const struct carrier *c)
     for (unsigned from = 0; from < c->network->place_count; from++)
         for (unsigned to = 0; to < c->network->place_count; to++) {
             const struct queue *q = &c->queues[from][to];
-            if (q->count > 0 && q->packets[q->first].due_at < next) next = q->packets[q->first].due_at;
+            if (q->count > 0 && q->packets[q->first].due_at < next)
+                next = q->packets[q->first].due_at;
         }
     uint64_t left = next > now ? next - now : 0;
-    return (struct timespec){ .tv_sec = (time_t)(left / 1000000), .tv_nsec = (long)(left % 1000000) * 1000 };
+    return (struct timespec){ .tv_sec = (time_t)(left / 1000000),
+                              .tv_nsec = (long)(left % 1000000) * 1000 };
 }
 
 __attribute__((noreturn))
@@ -242,7 +253,9 @@ static void carry(struct carrier *c)
 {
     struct pollfd polls[PLACES_MAX];
     unsigned count = c->network->place_count;
-    for (unsigned p = 0; p < count; p++) polls[p] = (struct pollfd){ .fd = c->network->tuns[p], .events = POLLIN };
+    for (unsigned p = 0; p < count; p++) polls[p] = (struct pollfd){
+        .fd = c->network->tuns[p], .events = POLLIN
+    };
     for (;;) {
         struct timespec wait = time_left(c);
         int ready = ppoll(polls, count, &wait, NULL);
@@ -260,7 +273,8 @@ const char *network_open(struct network *n, unsigned place_count, uint64_t seed)
     const char *trouble = become_able();
     if (trouble == NULL) trouble = open_places(n, place_count);
     if (trouble) return trouble;
-    n->links = mmap(NULL, sizeof *n->links, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    n->links =
+        mmap(NULL, sizeof *n->links, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (n->links == MAP_FAILED) bail_out("%s", reason("mmap"));
     carrier.network = n;
     carrier.dice.state = seed;

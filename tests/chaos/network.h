@@ -1,13 +1,14 @@
-/* A network of the test's own. Its places (network namespaces) know each other by one address each, and
- * between any two of them a link in each direction can be cut, made slow or made lossy.
+/* A network of the test's own. Its places (network namespaces) know each other by one address each,
+ * and between any two of them a link in each direction can be cut, made slow or made lossy.
  *
- * Every place has one TUN device. Packets of IP that are sent there arrive at a file descriptor here,
- * and a process, the carrier, takes them to the descriptor of the place they are for. A lost packet is
- * therefore one that TCP really misses, and nothing is needed of the machine's firewall or traffic
- * control, nor of the commands that set them up. The namespaces have no names. They are gone when the
- * last process in them is and the descriptors are closed, whatever ends the test.
+ * Every place has one TUN device. Packets of IP that are sent there arrive at a file descriptor
+ * here, and a process, the carrier, takes them to the descriptor of the place they are for. A lost
+ * packet is therefore one that TCP really misses, and nothing is needed of the machine's firewall
+ * or traffic control, nor of the commands that set them up. The namespaces have no names. They are
+ * gone when the last process in them is and the descriptors are closed, whatever ends the test.
  *
- * Linux only; needs root, or user namespaces and a /dev/net/tun that everybody may open. Knows nothing of servers or locks. */
+ * Linux only; needs root, or user namespaces and a /dev/net/tun that everybody may open. Knows
+ * nothing of servers or locks. */
 #ifndef NETWORK_H
 #define NETWORK_H
 
@@ -28,8 +29,10 @@ struct weather {
 
 /* Shared with the carrier. */
 struct links {
-    _Atomic uint32_t delay_us[PLACES_MAX][PLACES_MAX], loss_ppm[PLACES_MAX][PLACES_MAX];     /* [from][to] */
-    _Atomic uint64_t carried, delayed, lost;                                                /* Packets. */
+    /* [from][to] */
+    _Atomic uint32_t delay_us[PLACES_MAX][PLACES_MAX], loss_ppm[PLACES_MAX][PLACES_MAX];
+    /* Packets. */
+    _Atomic uint64_t carried, delayed, lost;
 };
 
 struct network {
@@ -40,9 +43,10 @@ struct network {
     struct links *links;
 };
 
-/* Makes place_count places and starts the carrier, a child as in process_fork(). seed is for its dice.
- * Returns NULL, or the thing that the machine does not allow. Nothing is there then, but the process
- * may be in a namespace of its own with a loopback. */
+/* Makes place_count places and starts the carrier, a child as in process_fork(). seed is
+ * for its dice.
+ * Returns NULL, or the thing that the machine does not allow. Nothing is there then, but the
+ * process may be in a namespace of its own with a loopback. */
 const char *network_open(struct network *n, unsigned place_count, uint64_t seed);
 
 /* Processes and files that are made between these two are in that place. */

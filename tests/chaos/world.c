@@ -39,7 +39,8 @@ static void leave(const struct world *w)
     if (w->no_network == NULL) network_leave(&w->network);
 }
 
-void link_set(struct world *w, unsigned k, unsigned house, struct weather there, struct weather back)
+void link_set(struct world *w, unsigned k, unsigned house, struct weather there,
+              struct weather back)
 {
     if (w->no_network) return;
     network_set(&w->network, place_of_house(house), k, there);
@@ -85,8 +86,10 @@ void node_configure(struct world *w, unsigned k)
     char address[NETWORK_ADDRESS_SIZE];
     address_of(w, k, address);
     snprintf(n->config, sizeof n->config,
-             "bind %s\nprotected-mode no\nappendonly yes\nappendfsync everysec\nauto-aof-rewrite-percentage 0\n"
-             "appenddirname life-%u\nrepl-diskless-sync-delay 0\n", address, n->life);
+             "bind %s\nprotected-mode no\nappendonly yes\nappendfsync "
+             "everysec\nauto-aof-rewrite-percentage 0\n"
+             "appenddirname life-%u\nrepl-diskless-sync-delay 0\n",
+             address, n->life);
 }
 
 static unsigned fast_ppm_of(unsigned k)
@@ -130,7 +133,8 @@ void node_start(struct world *w, unsigned k)
     leave_node(w);
 }
 
-/* Writes down what the server executes (record), from its own place, to DIRECTORY/server.NUMBER.log. */
+/* Writes down what the server executes (record), from its own
+ * place, to DIRECTORY/server.NUMBER.log. */
 static void watch_node(struct world *w, unsigned k)
 {
     char address[NETWORK_ADDRESS_SIZE], port[8], path[256], head[48];
@@ -154,7 +158,8 @@ static void list_node(struct world *w, unsigned k)
     char address[NETWORK_ADDRESS_SIZE];
     address_of(w, k, address);
     size_t size = strlen(w->list);
-    snprintf(w->list + size, sizeof w->list - size, "%s%s:%u", k > 0 ? "," : "", address, (unsigned)n->server.port);
+    snprintf(w->list + size, sizeof w->list - size, "%s%s:%u", k > 0 ? "," : "", address,
+             (unsigned)n->server.port);
 }
 
 /* It dies when it has told its recorder (death.c). */
@@ -163,7 +168,8 @@ void node_crash(struct world *w, unsigned k)
     struct server *s = &w->nodes[k].server;
     if (s->pid == 0) return;
     kill(s->pid, SIGUSR2);
-    if (!is_over_by(s->pid, clock_ms() + GOODBYE_MS)) world_note(w, "failure: server %u did not die when it was told to", k);
+    if (!is_over_by(s->pid, clock_ms() + GOODBYE_MS))
+        world_note(w, "failure: server %u did not die when it was told to", k);
     server_crash(s);
 }
 
@@ -209,7 +215,8 @@ static void become_client(const struct world *w, uint64_t seed)
     snprintf(guard, sizeof guard, "%" PRIu32, w->guard_ms);
     snprintf(skew, sizeof skew, "%d", (int)SKEW_MS);
     snprintf(behind, sizeof behind, "%u", (unsigned)(seed % (BEHIND_MS_MAX + 1)));
-    execl(w->client, "chaos_client", w->list, w->directory, number, seed_text, guard, skew, behind, w->manner, (char *)NULL);
+    execl(w->client, "chaos_client", w->list, w->directory, number, seed_text, guard, skew, behind,
+          w->manner, (char *)NULL);
     perror(w->client);
     _exit(127);
 }
@@ -228,7 +235,8 @@ void member_kill(struct world *w, struct member *m)
 {
     kill(m->pid, SIGKILL);
     int status = process_wait(m->pid);
-    if (status != 128 + SIGKILL) world_note(w, "failure: a client had ended by itself with status %d", status);
+    if (status != 128 + SIGKILL)
+        world_note(w, "failure: a client had ended by itself with status %d", status);
     m->pid = 0;
 }
 
@@ -264,6 +272,7 @@ void recorders_end(struct world *w)
     for (unsigned k = 0; k < NODES; k++) {
         kill(w->nodes[k].recorder, SIGTERM);
         int status = process_wait(w->nodes[k].recorder);
-        if (status != 0) world_note(w, "failure: the recorder of server %u ended with status %d", k, status);
+        if (status != 0)
+            world_note(w, "failure: the recorder of server %u ended with status %d", k, status);
     }
 }

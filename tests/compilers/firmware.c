@@ -1,5 +1,6 @@
-/* Firmware that takes a lock, extends it and releases it. tools/size counts the part of the core that a
- * linker keeps for that. Its clock, its random bytes and its transport are registers of no real machine. */
+/* Firmware that takes a lock, extends it and releases it. tools/size counts the part of the core
+ * that a linker keeps for that. Its clock, its random bytes and its transport are registers of no
+ * real machine. */
 #include "redlock.h"
 
 enum { NODES = 5, RESOURCE = 32, SEND = REDLOCK_SEND_MIN(RESOURCE), RECEIVE = REDLOCK_RECEIVE_MIN };
@@ -12,7 +13,8 @@ static volatile struct {
 static struct redlock engine;
 static struct redlock_node nodes[NODES];
 static struct redlock_lock lock;
-static uint64_t memory[REDLOCK_MEMORY(NODES, REDLOCK_PIPELINE_MIN, SEND, RECEIVE) / sizeof(uint64_t)];
+static uint64_t
+    memory[REDLOCK_MEMORY(NODES, REDLOCK_PIPELINE_MIN, SEND, RECEIVE) / sizeof(uint64_t)];
 
 static void send_to(unsigned k)
 {
@@ -53,7 +55,8 @@ static bool has_ended_well(void)
             redlock_add_entropy(&engine, &byte, 1);
         }
         for (unsigned k = 0; k < NODES; k++) serve(k);
-        if (registers[0].clock_us >= redlock_wake_at(&engine)) redlock_tick(&engine, registers[0].clock_us);
+        if (registers[0].clock_us >= redlock_wake_at(&engine))
+            redlock_tick(&engine, registers[0].clock_us);
     }
     return redlock_lock_status(&lock) == REDLOCK_OK;
 }
@@ -75,12 +78,18 @@ int main(void)
     config.send_size = SEND;
     config.receive_size = RECEIVE;
     redlock_lock_init(&lock);
-    if (redlock_init(&engine, &config, nodes, NODES, memory, sizeof memory, registers[0].clock_us) != REDLOCK_OK) return 1;
-    if (redlock_start_acquire(&engine, &lock, &request, registers[0].clock_us) != REDLOCK_OK || !has_ended_well()) return 1;
+    if (redlock_init(&engine, &config, nodes, NODES, memory, sizeof memory,
+                     registers[0].clock_us) != REDLOCK_OK)
+        return 1;
+    if (redlock_start_acquire(&engine, &lock, &request, registers[0].clock_us) != REDLOCK_OK ||
+        !has_ended_well())
+        return 1;
     while (redlock_valid_us(&lock, registers[0].clock_us) > 5000000) { }
 #ifndef WITHOUT_EXTENSION
-    if (redlock_start_extend(&engine, &lock, 10000, registers[0].clock_us) == REDLOCK_OK) (void)has_ended_well();
+    if (redlock_start_extend(&engine, &lock, 10000, registers[0].clock_us) == REDLOCK_OK)
+        (void)has_ended_well();
 #endif
-    if (redlock_start_release(&engine, &lock, registers[0].clock_us) == REDLOCK_OK) (void)has_ended_well();
+    if (redlock_start_release(&engine, &lock, registers[0].clock_us) == REDLOCK_OK)
+        (void)has_ended_well();
     return redlock_idle(&lock) ? 0 : 1;
 }

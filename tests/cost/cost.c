@@ -1,12 +1,16 @@
 /* The cost of the engine itself, in instructions that callgrind counts. There is no network and no
  * clock, so it is the same at each run.
  *
- *     cost cycles LOCKS        so many locks at once on five nodes: acquired, all confirmed, released, all confirmed; again
- *     cost events LOCKS        the same, and the engine tells of it in a ring that is emptied twice a round
+ *     cost cycles LOCKS        so many locks at once on five nodes: acquired, all confirmed,
+ *                              released, all confirmed; again
+ *     cost events LOCKS        the same, and the engine tells of it in a ring that is emptied twice
+ *                              a round
  *     cost metrics LOCKS       the same, but of few kinds of events
- *     cost wake-ups WAITERS    so many wait on one node; one of them is woken, asks, is refused, and waits again; the next
+ *     cost wake-ups WAITERS    so many wait on one node; one of them is woken, asks, is refused,
+ *                              and waits again; the next
  *
- * Instructions are counted within measured(), whose name callgrind is told. Prints how often it happened. */
+ * Instructions are counted within measured(), whose name callgrind is told. Prints how
+ * often it happened. */
 #include "../../redlock/redlock.h"
 
 #include <inttypes.h>
@@ -14,8 +18,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES_MAX = 5, SESSIONS_MAX = 2 * NODES_MAX, PIPELINE = 4096, BUFFER = 1 << 20, ROUNDS = 50, WAKE_UPS = 200,
-       EVENTS_MAX = 8192 };
+enum {
+    NODES_MAX = 5,
+    SESSIONS_MAX = 2 * NODES_MAX,
+    PIPELINE = 4096,
+    BUFFER = 1 << 20,
+    ROUNDS = 50,
+    WAKE_UPS = 200,
+    EVENTS_MAX = 8192
+};
 
 /* These are part of the handshake's bytes; other tests show that they are right. */
 #define RUN_ID "$83\r\nrun_id:%040u\nredis_mode:standalone\nrole:master\r\n\r\n"
@@ -127,7 +138,9 @@ static void begin(struct cost *c, unsigned node_count, unsigned lock_count, bool
     c->lock_count = lock_count;
     c->locks = allocate(lock_count, sizeof *c->locks);
     c->names = allocate(lock_count, sizeof *c->names);
-    if (redlock_init(&c->engine, &config, c->nodes, node_count, allocate(1, size), size, c->now_us) != REDLOCK_OK) fail("init");
+    if (redlock_init(&c->engine, &config, c->nodes, node_count, allocate(1, size), size,
+                     c->now_us) != REDLOCK_OK)
+        fail("init");
     redlock_use_sets(&c->engine);
     redlock_use_restore(&c->engine);
     redlock_use_wake_ups(&c->engine);
@@ -141,11 +154,14 @@ static void begin(struct cost *c, unsigned node_count, unsigned lock_count, bool
 
 static void start_acquire(struct cost *c, unsigned i, uint32_t wait_ms)
 {
-    struct redlock_request request = { .resource = c->names[i], .resource_size = strlen(c->names[i]), .ttl_ms = 10000,
-                                       .wait_ms = wait_ms, .wall_us = wait_ms > 0 ? UINT64_C(1800000000000000) : 0 };
+    struct redlock_request request = {
+        .resource = c->names[i], .resource_size = strlen(c->names[i]), .ttl_ms = 10000,
+        .wait_ms = wait_ms, .wall_us = wait_ms > 0 ? UINT64_C(1800000000000000) : 0
+    };
 
     feed(c);
-    if (redlock_start_acquire(&c->engine, &c->locks[i], &request, c->now_us) != REDLOCK_OK) fail("acquire");
+    if (redlock_start_acquire(&c->engine, &c->locks[i], &request, c->now_us) != REDLOCK_OK)
+        fail("acquire");
 }
 
 /* ---- Cycles ---- */
@@ -176,7 +192,8 @@ static void cycle(struct cost *c)
     for (unsigned i = 0; i < c->lock_count; i++) start_acquire(c, i, 0);
     round_of_all(c, "+OK\r\n");
     for (unsigned i = 0; i < c->lock_count; i++)
-        if (redlock_start_release(&c->engine, &c->locks[i], c->now_us) != REDLOCK_OK) fail("release");
+        if (redlock_start_release(&c->engine, &c->locks[i], c->now_us) != REDLOCK_OK)
+            fail("release");
     round_of_all(c, ":1\r\n");
 }
 
@@ -231,14 +248,16 @@ void measured(struct cost *c, unsigned count)
 int main(int argc, char **argv)
 {
     static struct cost cost;
-    void (*volatile measure)(struct cost *, unsigned) = measured;       /* A pointer makes sure that it is
-                                                                         * called, not merged. */
+    /* A pointer makes sure that it is called, not merged. */
+    void (*volatile measure)(struct cost *, unsigned) = measured;
     unsigned locks = argc == 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
-    bool is_events = argc == 3 && strcmp(argv[1], "events") == 0, is_wake_ups = argc == 3 && strcmp(argv[1], "wake-ups") == 0;
+    bool is_events = argc == 3 && strcmp(argv[1], "events") == 0,
+         is_wake_ups = argc == 3 && strcmp(argv[1], "wake-ups") == 0;
     bool is_metrics = argc == 3 && strcmp(argv[1], "metrics") == 0;
     bool is_cycles = is_events || is_metrics || (argc == 3 && strcmp(argv[1], "cycles") == 0);
 
-    if (locks < 1 || (!is_cycles && !is_wake_ups)) fail("usage: cost cycles|events|metrics|wake-ups COUNT");
+    if (locks < 1 || (!is_cycles && !is_wake_ups))
+        fail("usage: cost cycles|events|metrics|wake-ups COUNT");
     cost.step = is_cycles ? cycle : wake_up;
     begin(&cost, is_cycles ? NODES_MAX : 1, locks, is_wake_ups);
     if (is_wake_ups) gather_waiters(&cost);
@@ -247,7 +266,8 @@ int main(int argc, char **argv)
         redlock_use_events(&cost.engine, &cost.events, cost.ring, EVENTS_MAX);
     }
     if (is_metrics)
-        redlock_want_events(&cost.events, REDLOCK_EVENT_BIT(REDLOCK_EVENT_VERDICT) | REDLOCK_EVENT_BIT(REDLOCK_EVENT_ENDED) |
+        redlock_want_events(&cost.events, REDLOCK_EVENT_BIT(REDLOCK_EVENT_VERDICT) |
+                                              REDLOCK_EVENT_BIT(REDLOCK_EVENT_ENDED) |
                                               REDLOCK_EVENT_BIT(REDLOCK_EVENT_DISCONNECTED));
     cost.step(&cost);
     measure(&cost, is_cycles ? ROUNDS : WAKE_UPS);

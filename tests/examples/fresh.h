@@ -1,5 +1,5 @@
-/* Included before each example. The servers of the tests began just now, and within the guard of the
- * defaults they have no vote. Nodes may also take as long as a busy machine does. */
+/* Included before each example. The servers of the tests began just now, and within the guard of
+ * the defaults they have no vote. Nodes may also take as long as a busy machine does. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE     /* Examples that need it say so themselves, but after this. */
 #endif
@@ -17,14 +17,16 @@ static inline struct redlock_options fresh_options(const struct redlock_options 
     return options;
 }
 
-static inline enum redlock_status open_fresh(struct redlock_client *c, const char *nodes, const struct redlock_options *given,
+static inline enum redlock_status open_fresh(struct redlock_client *c, const char *nodes,
+                                             const struct redlock_options *given,
                                              struct redlock_mistake *mistake)
 {
     const struct redlock_options options = fresh_options(given);
     return redlock_open(c, nodes, &options, mistake);
 }
 
-static inline enum redlock_status start_fresh(struct redlock_keeper *keeper, const char *nodes, const struct redlock_options *given,
+static inline enum redlock_status start_fresh(struct redlock_keeper *keeper, const char *nodes,
+                                              const struct redlock_options *given,
                                               struct redlock_mistake *mistake)
 {
     const struct redlock_options options = fresh_options(given);
@@ -32,8 +34,9 @@ static inline enum redlock_status start_fresh(struct redlock_keeper *keeper, con
 }
 
 /* For examples that drive the engine. */
-static inline enum redlock_status init_fresh(struct redlock *r, const struct redlock_config *given, struct redlock_node *nodes,
-                                             unsigned count, void *memory, size_t size, uint64_t now_us)
+static inline enum redlock_status init_fresh(struct redlock *r, const struct redlock_config *given,
+                                             struct redlock_node *nodes, unsigned count,
+                                             void *memory, size_t size, uint64_t now_us)
 {
     struct redlock_config config;
 

@@ -1,8 +1,8 @@
 /* The adapters for event loops (net/loops) with real servers. Each rule is tried with each loop.
  * LOOP=name: with that one alone.
  *
- * A rig is a client in a loop. "poll" is a loop of the test's own, which has an adapter of its own, as
- * any other loop may. It can be told to refuse descriptors. */
+ * A rig is a client in a loop. "poll" is a loop of the test's own, which has an adapter of its own,
+ * as any other loop may. It can be told to refuse descriptors. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
@@ -17,7 +17,8 @@
 
 #include "../live/clients.h"
 
-enum { NODES = 3, LOCKS_MAX = 50, TURN_MS = 200, LIMIT_MS = 60000, STEPS_MAX = 500 };    /* A loop that spins makes 100,000. */
+/* A loop that spins makes 100,000. */
+enum { NODES = 3, LOCKS_MAX = 50, TURN_MS = 200, LIMIT_MS = 60000, STEPS_MAX = 500 };
 
 static struct server servers[NODES];
 
@@ -54,7 +55,8 @@ struct rig {
     enum redlock_status status;         /* The status of the last step that was not OK. */
     bool is_closed;                     /* libuv has said so. */
     bool detaches;                      /* It detaches in the next hook. */
-    bool opens;                         /* Files in the hook, which get the numbers of closed descriptors. */
+    /* Files in the hook, which get the numbers of closed descriptors. */
+    bool opens;
     int files[256];
     unsigned file_count;
 };
@@ -77,7 +79,8 @@ static void hook(void *context, enum redlock_status status)
 
     rig->steps++;
     if (status != REDLOCK_OK) rig->status = status;
-    if (rig->opens && rig->file_count < 256) rig->files[rig->file_count++] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (rig->opens && rig->file_count < 256)
+        rig->files[rig->file_count++] = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (status == REDLOCK_FORKED || status == REDLOCK_NOT_OPEN) return;
     while ((lock = redlock_next_done(redlock_engine(&rig->client))) != NULL) {
         rig->ended++;
@@ -97,13 +100,16 @@ static void epoll_attach(struct rig *rig)
     epoll_data_t data = { .ptr = rig };
     struct redlock_loop_epoll *adapter = &rig->adapter.epoll;
 
-    if (redlock_loop_epoll_attach(adapter, rig->loop.epoll, data, &rig->client, hook, rig) != REDLOCK_OK) bail_out("epoll");
+    if (redlock_loop_epoll_attach(adapter, rig->loop.epoll, data, &rig->client, hook, rig) !=
+        REDLOCK_OK)
+        bail_out("epoll");
 }
 
 static void epoll_turn(struct rig *rig)
 {
     struct epoll_event event;
-    if (epoll_wait(rig->loop.epoll, &event, 1, TURN_MS) == 1) redlock_loop_epoll_dispatch(&rig->adapter.epoll);
+    if (epoll_wait(rig->loop.epoll, &event, 1, TURN_MS) == 1)
+        redlock_loop_epoll_dispatch(&rig->adapter.epoll);
 }
 
 static void epoll_detach(struct rig *rig) { redlock_loop_epoll_detach(&rig->adapter.epoll); }
@@ -133,7 +139,10 @@ static void libuv_turn(struct rig *rig)
     uv_run(&rig->loop.libuv, UV_RUN_ONCE);
 }
 
-static void libuv_detach(struct rig *rig) { redlock_loop_libuv_detach(&rig->adapter.libuv, libuv_closed, rig); }
+static void libuv_detach(struct rig *rig)
+{
+    redlock_loop_libuv_detach(&rig->adapter.libuv, libuv_closed, rig);
+}
 static void libuv_after_fork(struct rig *rig) { uv_loop_fork(&rig->loop.libuv); }
 
 static void libuv_close(struct rig *rig)
@@ -146,7 +155,10 @@ static void libuv_close(struct rig *rig)
 
 /* ---- libev ---- */
 
-static void libev_limit(struct ev_loop *ev, ev_timer *timer, int events) { (void)ev, (void)timer, (void)events; }
+static void libev_limit(struct ev_loop *ev, ev_timer *timer, int events)
+{
+    (void)ev, (void)timer, (void)events;
+}
 static void libev_open(struct rig *rig) { rig->loop.libev = ev_loop_new(EVFLAG_AUTO); }
 
 static void libev_attach(struct rig *rig)
@@ -171,7 +183,10 @@ static void libev_close(struct rig *rig) { ev_loop_destroy(rig->loop.libev); }
 
 static gboolean glib_limit(gpointer data) { return (void)data, G_SOURCE_REMOVE; }
 static void glib_open(struct rig *rig) { rig->loop.glib = g_main_context_new(); }
-static void glib_attach(struct rig *rig) { redlock_loop_glib_attach(&rig->adapter.glib, rig->loop.glib, &rig->client, hook, rig); }
+static void glib_attach(struct rig *rig)
+{
+    redlock_loop_glib_attach(&rig->adapter.glib, rig->loop.glib, &rig->client, hook, rig);
+}
 
 static void glib_turn(struct rig *rig)
 {
@@ -197,7 +212,8 @@ static bool poll_watch(struct redlock_loop *loop, unsigned k, struct redlock_loo
 
 static void poll_wake_in(struct redlock_loop *loop, int ms)
 {
-    ((struct poll_adapter *)loop)->wake_at = ms < 0 ? REDLOCK_NEVER : redlock_now_us() + (uint64_t)ms * 1000;
+    ((struct poll_adapter *)loop)->wake_at =
+        ms < 0 ? REDLOCK_NEVER : redlock_now_us() + (uint64_t)ms * 1000;
 }
 
 static void poll_attach(struct rig *rig)
@@ -221,11 +237,13 @@ static void poll_turn(struct rig *rig)
     for (unsigned k = 0; k < REDLOCK_LOOP_SESSIONS; k++) {
         const struct redlock_loop_watch watch = rig->adapter.loop.watches[k];
         fds[k] = (struct pollfd){ .fd = watch.fd };
-        fds[k].events = (short)((watch.events & REDLOCK_READ ? POLLIN : 0) | (watch.events & REDLOCK_WRITE ? POLLOUT : 0));
+        fds[k].events = (short)((watch.events & REDLOCK_READ ? POLLIN : 0) |
+                                (watch.events & REDLOCK_WRITE ? POLLOUT : 0));
     }
     poll(fds, REDLOCK_LOOP_SESSIONS, poll_left(rig));
     for (unsigned k = 0; k < REDLOCK_LOOP_SESSIONS; k++) ready |= fds[k].revents ? 1u << k : 0;
-    if (ready != 0 || rig->adapter.poll.wake_at <= redlock_now_us()) redlock_loop_turn(&rig->adapter.loop, ready);
+    if (ready != 0 || rig->adapter.poll.wake_at <= redlock_now_us())
+        redlock_loop_turn(&rig->adapter.loop, ready);
 }
 
 static void poll_detach(struct rig *rig) { redlock_loop_end(&rig->adapter.loop); }
@@ -304,11 +322,13 @@ static enum redlock_status start(struct rig *rig, unsigned i, uint32_t wait_ms)
     request.ttl_ms = TTL_MS;
     request.wait_ms = wait_ms;
     request.wall_us = redlock_wall_us();
-    return redlock_start_acquire(redlock_engine(&rig->client), &rig->locks[i], &request, redlock_now_us());
+    return redlock_start_acquire(redlock_engine(&rig->client), &rig->locks[i], &request,
+                                 redlock_now_us());
 }
 
-#define FOR_EACH_KIND(kind)                                                                         \
-    for (const struct loop_kind *kind = kinds; kind < kinds + sizeof kinds / sizeof kinds[0]; kind++) \
+#define FOR_EACH_KIND(kind) \
+    for (const struct loop_kind *kind = kinds; kind < kinds + sizeof kinds / sizeof kinds[0]; \
+         kind++) \
         if (is_wanted(kind))
 
 static bool is_wanted(const struct loop_kind *kind)
@@ -334,7 +354,9 @@ static void take_fifty_locks(const struct loop_kind *kind)
     CHECK_INT(rig->held, LOCKS_MAX);
     TAP_CHECK(rig->steps < STEPS_MAX, "%u steps", rig->steps);
     for (unsigned i = 0; i < LOCKS_MAX; i++)
-        CHECK_STATUS(redlock_start_release(redlock_engine(&rig->client), &rig->locks[i], redlock_now_us()), REDLOCK_OK);
+        CHECK_STATUS(
+            redlock_start_release(redlock_engine(&rig->client), &rig->locks[i], redlock_now_us()),
+            REDLOCK_OK);
     redlock_loop_wake(&rig->adapter.loop);
     RUN_UNTIL(rig, rig->ended == 2 * LOCKS_MAX);
     rig_end(rig);
@@ -369,7 +391,9 @@ static void wait_in_line(const struct loop_kind *kind)
     RUN_UNTIL(rig, rig->held == 1);
     TAP_CHECK(rig->steps < STEPS_MAX, "%u steps", rig->steps);
     redlock_close(&rival, CLOSE_MS);
-    CHECK_STATUS(redlock_start_release(redlock_engine(&rig->client), &rig->locks[0], redlock_now_us()), REDLOCK_OK);
+    CHECK_STATUS(
+        redlock_start_release(redlock_engine(&rig->client), &rig->locks[0], redlock_now_us()),
+        REDLOCK_OK);
     rig_end(rig);
 }
 
@@ -389,7 +413,9 @@ static void lose_a_server(const struct loop_kind *kind, bool opens)
     RUN_UNTIL(rig, rig->held == 1);
     server_crash(&servers[1]);
     RUN_UNTIL(rig, !votes(&rig->client, 1));
-    CHECK_STATUS(redlock_start_extend(redlock_engine(&rig->client), &rig->locks[0], TTL_MS, redlock_now_us()), REDLOCK_OK);
+    CHECK_STATUS(redlock_start_extend(redlock_engine(&rig->client), &rig->locks[0], TTL_MS,
+                                      redlock_now_us()),
+                 REDLOCK_OK);
     redlock_loop_wake(&rig->adapter.loop);
     RUN_UNTIL(rig, rig->held == 2);
     rig->steps = 0;
@@ -397,7 +423,9 @@ static void lose_a_server(const struct loop_kind *kind, bool opens)
     TAP_CHECK(rig->steps < STEPS_MAX, "%u steps while a server was away", rig->steps);
     server_restart(&servers[1]);
     RUN_UNTIL(rig, all_vote(rig));
-    CHECK_STATUS(redlock_start_release(redlock_engine(&rig->client), &rig->locks[0], redlock_now_us()), REDLOCK_OK);
+    CHECK_STATUS(
+        redlock_start_release(redlock_engine(&rig->client), &rig->locks[0], redlock_now_us()),
+        REDLOCK_OK);
     redlock_loop_wake(&rig->adapter.loop);
     RUN_UNTIL(rig, redlock_idle(&rig->locks[0]));
     rig->steps = 0;
@@ -488,8 +516,10 @@ static void live_on_as_child(const struct loop_kind *kind)
     used = clock();
     run_for(rig, 300);
     used = clock() - used;
-    TAP_CHECK(rig->steps < STEPS_MAX, "%u steps while a child has copies of what was closed", rig->steps);
-    TAP_CHECK(used < CLOCKS_PER_SEC * 3 / 20, "%ld us of CPU in 300 ms meanwhile", (long)(used * 1000000 / CLOCKS_PER_SEC));
+    TAP_CHECK(rig->steps < STEPS_MAX, "%u steps while a child has copies of what was closed",
+              rig->steps);
+    TAP_CHECK(used < CLOCKS_PER_SEC * 3 / 20, "%ld us of CPU in 300 ms meanwhile",
+              (long)(used * 1000000 / CLOCKS_PER_SEC));
     server_restart(&servers[2]);
     RUN_UNTIL(rig, all_vote(rig));
     CHECK_STATUS(start(rig, 0, 0), REDLOCK_OK);
@@ -540,7 +570,9 @@ TEST(what_the_loop_refuses_to_watch_is_looked_at_nevertheless)
     TAP_CHECK(rig->steps < STEPS_MAX, "%u steps", rig->steps);
     rig->adapter.poll.is_refusing = false;
     RUN_UNTIL(rig, rig->adapter.loop.refused == 0);
-    CHECK_STATUS(redlock_start_release(redlock_engine(&rig->client), &rig->locks[0], redlock_now_us()), REDLOCK_OK);
+    CHECK_STATUS(
+        redlock_start_release(redlock_engine(&rig->client), &rig->locks[0], redlock_now_us()),
+        REDLOCK_OK);
     redlock_loop_wake(&rig->adapter.loop);
     RUN_UNTIL(rig, redlock_idle(&rig->locks[0]));
     rig_end(rig);

@@ -1,6 +1,7 @@
-/* Decides which fields of the engine matter, and when, by reading engine.c. A field left out by mistake
- * would merge worlds that differ, so a doubtful one is included. Points in time count as ticks from now on,
- * rounded up, because the engine only ever asks whether they have come, and is asked only at whole ticks. */
+/* Decides which fields of the engine matter, and when, by reading engine.c. A field left out by
+ * mistake would merge worlds that differ, so a doubtful one is included. Points in time count as
+ * ticks from now on, rounded up, because the engine only ever asks whether they have come, and is
+ * asked only at whole ticks. */
 #include "digest.h"
 
 #include "../../redlock/kinds/shared.h"
@@ -9,7 +10,8 @@
 
 #include <string.h>
 
-enum { FAR_TICKS = 31, PART_MAX = 255 };    /* A time further away than any TTL here counts as never. */
+/* A time further away than any TTL here counts as never. */
+enum { FAR_TICKS = 31, PART_MAX = 255 };
 
 /* ---- Hashing ---- */
 
@@ -36,7 +38,9 @@ static struct digest join(struct digest digest, uint64_t word)
 {
     return (struct digest){
         .high = mix(digest.high ^ word ^ 0xa0761d6478bd642f, 0xe7037ed1a0b428db),
-        .low = mix(digest.low + word * 0x9e3779b97f4a7c15 + 0x8ebc6af09c88c6e3, 0x589965cc75374cc3) ^ word,
+        .low =
+            mix(digest.low + word * 0x9e3779b97f4a7c15 + 0x8ebc6af09c88c6e3, 0x589965cc75374cc3) ^
+            word,
     };
 }
 
@@ -73,7 +77,8 @@ static uint64_t ticks_until(const struct world *w, uint64_t at)
     return ticks < FAR_TICKS ? ticks : FAR_TICKS;
 }
 
-/* How long a round has lasted. Beyond the TTL it makes no difference, but to the pause before the next attempt. */
+/* How long a round has lasted. Beyond the TTL it makes no difference, but to the pause before the
+ * next attempt. */
 static uint64_t ticks_since(const struct world *w, const struct bounds *bounds, uint64_t at)
 {
     uint64_t ticks = (world_now_us(w) - at) / (TICK_MS * 1000);
@@ -82,20 +87,23 @@ static uint64_t ticks_since(const struct world *w, const struct bounds *bounds, 
     return ticks < most ? ticks : most;
 }
 
-/* How long the guard still lasts after the restart of a server that this client has met (S11); that for tickets, if there are
- * any, from which the other follows. */
-static uint64_t ticks_of_guard(const struct world *w, const struct bounds *bounds, const struct redlock_node *node)
+/* How long the guard still lasts after the restart of a server that this client has met (S11); that
+ * for tickets, if there are any, from which the other follows. */
+static uint64_t ticks_of_guard(const struct world *w, const struct bounds *bounds,
+                               const struct redlock_node *node)
 {
     uint64_t up_us = world_now_us(w) - node->met_at + node->uptime_us;
     uint64_t guard_us = (uint64_t)bounds->guard * TICK_MS * 1000;
 
-    if (bounds->tickets && guard_us > 0) guard_us += 2000u * (uint64_t)(bounds->skew > 0 ? bounds->skew * TICK_MS : 1);
+    if (bounds->tickets && guard_us > 0)
+        guard_us += 2000u * (uint64_t)(bounds->skew > 0 ? bounds->skew * TICK_MS : 1);
     return up_us < guard_us ? ticks_until(w, world_now_us(w) + guard_us - up_us) : 0;
 }
 
 /* ---- A client, but for what it has with one node ---- */
 
-static void add_round(struct part *part, const struct world *w, const struct bounds *bounds, const struct client *client)
+static void add_round(struct part *part, const struct world *w, const struct bounds *bounds,
+                      const struct client *client)
 {
     const struct redlock_lock *lock = &client->lock;
     const struct redlock_round *round = &lock->round;
@@ -105,11 +113,11 @@ static void add_round(struct part *part, const struct world *w, const struct bou
         lock->phase == REDLOCK_PHASE_NEEDS_ENTROPY) return;
     add(part, round->command);
     add(part, ticks_until(w, round->deadline_at));
-    if (lock->phase == REDLOCK_PHASE_ACQUIRING || lock->phase == REDLOCK_PHASE_EXTENDING) add(part,
-                                                                                              ticks_since(w, bounds,
-                                                                                                          round->started_at));
+    if (lock->phase == REDLOCK_PHASE_ACQUIRING || lock->phase == REDLOCK_PHASE_EXTENDING)
+        add(part, ticks_since(w, bounds, round->started_at));
     if (lock->phase != REDLOCK_PHASE_RELEASING) add(part, token_number(lock->token) & 15);
-    if (round->command == REDLOCK_COMMAND_EXTEND) add(part, promised_until > w->now ? promised_until - w->now : 0u);
+    if (round->command == REDLOCK_COMMAND_EXTEND)
+        add(part, promised_until > w->now ? promised_until - w->now : 0u);
     add(part, round->ttl_ms / TICK_MS);
 }
 
@@ -128,8 +136,8 @@ static unsigned age_of(const struct client *client, unsigned poll)
 }
 
 /* Adds the knowledge of tickets that the engine and its judge have. */
-static void add_tickets(struct part *part, const struct ticket_order *order, const struct bounds *bounds, unsigned c,
-                        const struct client *client)
+static void add_tickets(struct part *part, const struct ticket_order *order,
+                        const struct bounds *bounds, unsigned c, const struct client *client)
 {
     const struct redlock_lock *lock = &client->lock;
 
@@ -141,14 +149,16 @@ static void add_tickets(struct part *part, const struct ticket_order *order, con
     add_ticket(part, order, client->known);
     add_ticket(part, order, client->floor);
     for (unsigned i = 0; i < ATTEMPTS_MAX; i++) add_ticket(part, order, client->rivals[i]);
-    add(part, lock->is_corrected | (uint64_t)lock->is_ahead << 1 | (uint64_t)client->was_ahead << 2);
+    add(part,
+        lock->is_corrected | (uint64_t)lock->is_ahead << 1 | (uint64_t)client->was_ahead << 2);
     add(part, lock->taken != 0);    /* It does not matter which nodes. */
     add(part, client->proposed_by & 15);
     if (bounds->fair) add(part, age_of(client, client->proposed_in) == 0);
 }
 
 /* A release of a lock that has changed its role names the same token even when the lock is idle. */
-static void add_role(struct part *part, const struct bounds *bounds, unsigned c, const struct client *client)
+static void add_role(struct part *part, const struct bounds *bounds, unsigned c,
+                     const struct client *client)
 {
     const struct redlock_lock *lock = &client->lock;
     unsigned kind = 0;
@@ -165,7 +175,8 @@ static void add_role(struct part *part, const struct bounds *bounds, unsigned c,
 /* The answers of the round before matter even after it. */
 static bool is_in_line(const struct redlock_lock *lock)
 {
-    return lock->kind == &redlock_fair && (lock->phase == REDLOCK_PHASE_WAITING || lock->phase == REDLOCK_PHASE_ACQUIRING);
+    return lock->kind == &redlock_fair &&
+           (lock->phase == REDLOCK_PHASE_WAITING || lock->phase == REDLOCK_PHASE_ACQUIRING);
 }
 
 static void add_place(struct part *part, const struct client *client)
@@ -180,16 +191,18 @@ static void add_place(struct part *part, const struct client *client)
     add(part, token_number(client->lock.token) & 15);
 }
 
-static struct digest digest_client(const struct world *w, const struct bounds *bounds, const struct ticket_order *order,
-                                   unsigned c)
+static struct digest digest_client(const struct world *w, const struct bounds *bounds,
+                                   const struct ticket_order *order, unsigned c)
 {
     const struct client *client = &w->clients[c];
     const struct redlock_lock *lock = &client->lock;
     bool has_stake = false;
     struct part part = { 0 };
 
-    /* Nobody here has a keeper, or listens, so the fields for that never change. When somebody has, they must go in. */
-    REDLOCK_CHECK(!lock->is_kept && !lock->is_yielding && lock->entries == 0 && (lock->woken == 0 || bounds->fair));
+    /* Nobody here has a keeper, or listens, so the fields for that never change. When somebody has,
+     * they must go in. */
+    REDLOCK_CHECK(!lock->is_kept && !lock->is_yielding && lock->entries == 0 &&
+                  (lock->woken == 0 || bounds->fair));
     add(&part, client->is_out);
     if (bounds->permits > 0) add(&part, bounds->slots[c]);
     if (bounds->fair) add(&part, c);    /* If turns are equal, the smaller token is the first. */
@@ -221,25 +234,28 @@ static struct digest digest_client(const struct world *w, const struct bounds *b
 
 /* ---- What a client has with one node ---- */
 
-/* Can an answer in its last round still change something? A late one to an extension that was won may have the key set
- * again; all votes before it are then no matter. */
+/* Can an answer in its last round still change something? A late one to an extension that was won
+ * may have the key set again; all votes before it are then no matter. */
 static bool heeds_answers(const struct redlock_lock *lock)
 {
-    bool is_extended = lock->round.command == REDLOCK_COMMAND_EXTEND && lock->valid_from == lock->round.started_at;
+    bool is_extended =
+        lock->round.command == REDLOCK_COMMAND_EXTEND && lock->valid_from == lock->round.started_at;
 
     if (is_in_line(lock)) return true;
     return lock_is_in_round(lock) || (lock->phase == REDLOCK_PHASE_HELD && is_extended);
 }
 
-/* The vote of node k. For a permit it is the slot that was granted. Each answer decides anew which of
- * several slots the round is about. */
+/* The vote of node k. For a permit it is the slot that was granted. Each answer decides anew which
+ * of several slots the round is about. */
 static unsigned vote_of(const struct redlock_lock *lock, unsigned k)
 {
     enum redlock_vote vote = redlock_vote_of(lock, k);
-    bool is_grant = (vote == REDLOCK_VOTE_GRANTED || vote == REDLOCK_VOTE_REFUSED) && lock->stakes[k].state == STAKE_PLACED;
+    bool is_grant = (vote == REDLOCK_VOTE_GRANTED || vote == REDLOCK_VOTE_REFUSED) &&
+                    lock->stakes[k].state == STAKE_PLACED;
 
     if (!lock_is_in_round(lock) && !is_in_line(lock)) return 0;
-    if (lock->permit.count > 0 && lock->phase == REDLOCK_PHASE_ACQUIRING && is_grant) return 16u + lock->use.slots[k];
+    if (lock->permit.count > 0 && lock->phase == REDLOCK_PHASE_ACQUIRING && is_grant)
+        return 16u + lock->use.slots[k];
     return 1u + vote;
 }
 
@@ -247,7 +263,8 @@ static void add_stake(struct part *part, const struct redlock_lock *lock, unsign
 {
     const struct redlock_stake *stake = &lock->stakes[k];
 
-    add(part, stake->state | (uint64_t)(stake->form == REDLOCK_FORM_BY_TEXT) << 4 | (uint64_t)(lock->deferred >> k & 1) << 5);
+    add(part, stake->state | (uint64_t)(stake->form == REDLOCK_FORM_BY_TEXT) << 4 |
+                  (uint64_t)(lock->deferred >> k & 1) << 5);
     add(part, stake->strays);
     add(part, lock->asking >> k & 1);
     add(part, stake->want);
@@ -256,12 +273,13 @@ static void add_stake(struct part *part, const struct redlock_lock *lock, unsign
     if (is_in_line(lock)) add(part, lock->woken >> k & 1);
 }
 
-static void add_session(struct part *part, const struct world *w, const struct bounds *bounds, const struct client *client,
-                        unsigned k)
+static void add_session(struct part *part, const struct world *w, const struct bounds *bounds,
+                        const struct client *client, unsigned k)
 {
     const struct redlock_node *node = &client->nodes[k];
     bool has_alarm = node->state != NODE_READY || node->asked_count > 0;
-    bool is_young = node->state == NODE_READY && (uint32_t)(world_now_us(w) >> 10) - node->ready_at < NODE_YOUNG_MS;
+    bool is_young = node->state == NODE_READY &&
+                    (uint32_t)(world_now_us(w) >> 10) - node->ready_at < NODE_YOUNG_MS;
 
     add(part, node->state);
     add(part, (uint64_t)node->settled | (uint64_t)(node->failures > 0) << 1 |
@@ -283,8 +301,8 @@ static void add_ring(struct part *part, const struct client *client, unsigned k)
     }
 }
 
-static void add_command(struct part *part, const struct client *client, const struct ticket_order *order,
-                        const struct command *command)
+static void add_command(struct part *part, const struct client *client,
+                        const struct ticket_order *order, const struct command *command)
 {
     add(part, command->kind);
     if (command->poll > 0) {
@@ -299,9 +317,11 @@ static void add_command(struct part *part, const struct client *client, const st
     if (command->ticket) add_ticket(part, order, command->ticket);
 }
 
-static void add_answer(struct part *part, const struct ticket_order *order, const struct reply *answer)
+static void add_answer(struct part *part, const struct ticket_order *order,
+                       const struct reply *answer)
 {
-    add(part, answer->kind | (uint64_t)answer->done << 5 | (uint64_t)answer->is_taken << 6 | (uint64_t)answer->is_ahead << 7);
+    add(part, answer->kind | (uint64_t)answer->done << 5 | (uint64_t)answer->is_taken << 6 |
+                  (uint64_t)answer->is_ahead << 7);
     add(part, (uint64_t)answer->others << 4 | answer->slot);
     if (answer->counter) add_ticket(part, order, answer->counter);
     if (answer->role != ROLE_FAIR) return;
@@ -309,8 +329,8 @@ static void add_answer(struct part *part, const struct ticket_order *order, cons
     add(part, (uint64_t)(answer->rank + 2));
 }
 
-static void add_link(struct part *part, const struct world *w, const struct client *client, const struct ticket_order *order,
-                     const struct link *link)
+static void add_link(struct part *part, const struct world *w, const struct client *client,
+                     const struct ticket_order *order, const struct link *link)
 {
     add(part, (uint64_t)link->is_open << 7 | (uint64_t)link->is_broken << 6 | link->command_count);
     for (unsigned i = 0; i < link->command_count; i++) {
@@ -320,14 +340,16 @@ static void add_link(struct part *part, const struct world *w, const struct clie
     add(part, link->answer_count);
     for (unsigned i = 0; i < link->answer_count; i++) add_answer(part, order, &link->answers[i]);
     add(part, link->stale_count);
-    for (unsigned i = 0; i < link->stale_count; i++) add_command(part, client, order, &link->stale[i]);
+    for (unsigned i = 0; i < link->stale_count; i++)
+        add_command(part, client, order, &link->stale[i]);
 }
 
-static struct digest digest_pair(const struct world *w, const struct bounds *bounds, const struct ticket_order *order,
-                                 unsigned c, unsigned k)
+static struct digest digest_pair(const struct world *w, const struct bounds *bounds,
+                                 const struct ticket_order *order, unsigned c, unsigned k)
 {
     const struct client *client = &w->clients[c];
-    bool promises = client->lock.phase == REDLOCK_PHASE_ACQUIRING || redlock_valid_us(&client->lock, world_now_us(w)) > 0;
+    bool promises = client->lock.phase == REDLOCK_PHASE_ACQUIRING ||
+                    redlock_valid_us(&client->lock, world_now_us(w)) > 0;
     struct part part = { 0 };
 
     if (client->is_out) {
@@ -339,13 +361,15 @@ static struct digest digest_pair(const struct world *w, const struct bounds *bou
     add_session(&part, w, bounds, client, k);
     add_ring(&part, client, k);
     add_link(&part, w, client, order, &w->links[c][k]);
-    if (is_in_line(&client->lock)) add(&part, (w->links[c][k].released & token_bit(token_number(client->lock.token))) != 0);
+    if (is_in_line(&client->lock))
+        add(&part, (w->links[c][k].released & token_bit(token_number(client->lock.token))) != 0);
     return digest_part(&part);
 }
 
 /* ---- All of it ---- */
 
-/* The parts of which no two name each other, and an order of the clients for putting them together. */
+/* The parts of which no two name each other, and an order of the clients for
+ * putting them together. */
 struct view {
     const struct world *w;
     const struct bounds *bounds;
@@ -369,7 +393,8 @@ static void add_key(struct part *part, const struct view *view, const struct key
         add(part, 0);
         return;
     }
-    add(part, key->token == TOKEN_SHARED ? 1 + CLIENTS : 1 + place_of(view, token_client(key->token)));
+    add(part,
+        key->token == TOKEN_SHARED ? 1 + CLIENTS : 1 + place_of(view, token_client(key->token)));
     add(part, key->token & 15);
     add(part, (uint64_t)(key->expires_at - view->w->now) << 1 | key->is_prompt);
 }
@@ -377,7 +402,8 @@ static void add_key(struct part *part, const struct view *view, const struct key
 static void add_queue(struct part *part, const struct view *view, const struct model *node)
 {
     const struct world *w = view->w;
-    const struct client *owner = node->keys[0].token ? &w->clients[token_client(node->keys[0].token)] : NULL;
+    const struct client *owner =
+        node->keys[0].token ? &w->clients[token_client(node->keys[0].token)] : NULL;
 
     add(part, owner ? age_of(owner, node->grant) : 0);
     for (unsigned i = 0; i < QUEUE_MAX && node->queue[i].token != 0; i++) {
@@ -389,11 +415,13 @@ static void add_queue(struct part *part, const struct view *view, const struct m
 
 static void add_keys(struct part *part, const struct view *view, const struct model *node)
 {
-    for (unsigned i = 0; i < (view->bounds->permits > 0 ? view->bounds->permits : 1); i++) add_key(part, view, &node->keys[i]);
+    for (unsigned i = 0; i < (view->bounds->permits > 0 ? view->bounds->permits : 1); i++)
+        add_key(part, view, &node->keys[i]);
     if (node->keys[0].token != TOKEN_SHARED) return;
     for (unsigned place = 0; place < clients_of(view->bounds); place++)
         for (unsigned i = 0; i < READERS_MAX && node->readers[i].token != 0; i++)
-            if (token_client(node->readers[i].token) == view->order[place]) add_key(part, view, &node->readers[i]);
+            if (token_client(node->readers[i].token) == view->order[place])
+                add_key(part, view, &node->readers[i]);
 }
 
 static struct digest digest_node(const struct view *view, unsigned k)
@@ -410,7 +438,8 @@ static struct digest digest_node(const struct view *view, unsigned k)
     add_keys(&part, view, node);
     if (view->bounds->fair) add_queue(&part, view, node);
     digest = digest_part(&part);
-    for (unsigned i = 0; i < clients_of(view->bounds); i++) digest = digest_join(digest, view->pairs[view->order[i]][k]);
+    for (unsigned i = 0; i < clients_of(view->bounds); i++)
+        digest = digest_join(digest, view->pairs[view->order[i]][k]);
     return digest;
 }
 
@@ -437,10 +466,14 @@ struct digest digest_of_set(struct digest *digests, unsigned count)
 static struct digest digest_in_order(const struct view *view)
 {
     const struct world *w = view->w;
-    struct digest nodes[NODES_MAX], sum = { w->losses, (uint64_t)w->deaths << 16 | (uint64_t)w->crashes << 8 | w->cancels };
+    struct digest nodes[NODES_MAX], sum = {
+        w->losses, (uint64_t)w->deaths << 16 | (uint64_t)w->crashes << 8 | w->cancels
+    };
 
-    for (unsigned i = 0; i < clients_of(view->bounds); i++) sum = digest_join(sum, view->clients[view->order[i]]);
-    if (ticket_last_matters(w)) sum = digest_join(sum, (struct digest){ 0, ticket_place(&view->tickets, w->last_ticket) });
+    for (unsigned i = 0; i < clients_of(view->bounds); i++)
+        sum = digest_join(sum, view->clients[view->order[i]]);
+    if (ticket_last_matters(w))
+        sum = digest_join(sum, (struct digest){ 0, ticket_place(&view->tickets, w->last_ticket) });
     for (unsigned k = 0; k < view->bounds->nodes; k++) nodes[k] = digest_node(view, k);
     if (!view->bounds->ordered) sort(nodes, view->bounds->nodes);
     for (unsigned k = 0; k < view->bounds->nodes; k++) sum = digest_join(sum, nodes[k]);
@@ -455,8 +488,8 @@ static void swap(unsigned *a, unsigned *b)
     *b = kept;
 }
 
-/* Tries all orders in which clients come by their own digests, from this place on, so only those that
- * are alike change places. The least of their results is the digest of the world. */
+/* Tries all orders in which clients come by their own digests, from this place on, so only those
+ * that are alike change places. The least of their results is the digest of the world. */
 static void try_orders(struct view *view, unsigned place)
 {
     if (place == clients_of(view->bounds)) {
@@ -483,7 +516,8 @@ struct digest digest_of(const struct world *w, const struct bounds *bounds)
     for (unsigned c = 0; c < clients_of(bounds); c++) {
         view.order[c] = c;
         view.clients[c] = digest_client(w, bounds, &view.tickets, c);
-        for (unsigned k = 0; k < bounds->nodes; k++) view.pairs[c][k] = digest_pair(w, bounds, &view.tickets, c, k);
+        for (unsigned k = 0; k < bounds->nodes; k++)
+            view.pairs[c][k] = digest_pair(w, bounds, &view.tickets, c, k);
     }
     try_orders(&view, 0);
     return view.best;

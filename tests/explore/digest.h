@@ -1,4 +1,5 @@
-/* Two worlds with the same future must have this in common. It is a digest of 128 bits of that, and of nothing else. */
+/* Two worlds with the same future must have this in common. It is a digest of 128 bits of that, and
+ * of nothing else. */
 #ifndef EXPLORE_DIGEST_H
 #define EXPLORE_DIGEST_H
 
@@ -19,8 +20,8 @@ static inline bool digests_are_equal(struct digest a, struct digest b)
     return a.high == b.high && a.low == b.low;
 }
 
-/* The same for worlds that differ only in the names of nodes, in the names of clients, in the date, or in bytes that
- * nothing will ever be decided by. */
+/* The same for worlds that differ only in the names of nodes, in the names of clients, in the date,
+ * or in bytes that nothing will ever be decided by. */
 struct digest digest_of(const struct world *w, const struct bounds *bounds);
 
 /* Joins a pair; and a set, whose order changes, and in which nothing counts twice. */

@@ -1,13 +1,15 @@
-/* The effect of a command on a node. The effect of a script is taken from its text, so that a broken
- * script breaks the world. Nobody waits by subscription here, so no reader steps back for a writer. */
+/* The effect of a command on a node. The effect of a script is taken from its text, so that a
+ * broken script breaks the world. Nobody waits by subscription here, so no reader steps back
+ * for a writer. */
 #ifndef EXPLORE_MODEL_H
 #define EXPLORE_MODEL_H
 
 #include "world.h"
 
-/* is_live: by a connection that stands. PTTL's answer plays no part in any decision of the engine, so
- * it may always be the same. */
-struct reply model_execute(struct world *w, const struct bounds *bounds, unsigned k, const struct command *command, bool is_live);
+/* is_live: by a connection that stands. PTTL's answer plays no part in any decision of the engine,
+ * so it may always be the same. */
+struct reply model_execute(struct world *w, const struct bounds *bounds, unsigned k,
+                           const struct command *command, bool is_live);
 
 /* Keys whose time is over are gone, on all nodes. */
 void model_expire(struct world *w, unsigned nodes);

@@ -16,17 +16,23 @@
 
 enum { CHUNK_SIZE = 1 << 20, SLOTS_FIRST = 1 << 16 };
 
-/* The world always lives here, since engines hold pointers into themselves. It is read as words, which
- * copy and compare fast. */
+/* The world always lives here, since engines hold pointers into themselves. It is read as words,
+ * which copy and compare fast. */
 static union {
     struct world w;
     uint64_t words[sizeof(struct world) / sizeof(uint64_t)];
 } world, first;
 
-enum { WORDS = sizeof world / sizeof(uint64_t), MARKS = (WORDS + 7) / 8, ENCODED_MAX = MARKS + 9 * WORDS };
+enum {
+    WORDS = sizeof world / sizeof(uint64_t),
+    MARKS = (WORDS + 7) / 8,
+    ENCODED_MAX = MARKS + 9 * WORDS
+};
 
-_Static_assert(sizeof world == sizeof(struct world) && sizeof(struct world) % sizeof(uint64_t) == 0, "whole words");
-_Static_assert(offsetof(struct world, clients) % sizeof(uint64_t) == 0 && sizeof(struct client) % sizeof(uint64_t) == 0,
+_Static_assert(sizeof world == sizeof(struct world) && sizeof(struct world) % sizeof(uint64_t) == 0,
+               "whole words");
+_Static_assert(offsetof(struct world, clients) % sizeof(uint64_t) == 0 &&
+                   sizeof(struct client) % sizeof(uint64_t) == 0,
                "clients begin with a word");
 
 /* Words of the world that the existing clients use; the rest never changes. */
@@ -34,7 +40,8 @@ static size_t words_used = WORDS;
 
 static void use_words(const struct bounds *bounds)
 {
-    words_used = (offsetof(struct world, clients) + clients_of(bounds) * sizeof(struct client)) / sizeof(uint64_t);
+    words_used = (offsetof(struct world, clients) + clients_of(bounds) * sizeof(struct client)) /
+                 sizeof(uint64_t);
 }
 
 static void copy_world(void *to, const void *from)
@@ -102,7 +109,8 @@ static void seen_resize(struct memory *memory, struct seen *seen, size_t size)
 /* True when the state is new. */
 static bool seen_add(struct memory *memory, struct seen *seen, struct digest digest)
 {
-    if (seen->count >= seen->size / 4 * 3) seen_resize(memory, seen, seen->size ? seen->size * 2 : SLOTS_FIRST);
+    if (seen->count >= seen->size / 4 * 3)
+        seen_resize(memory, seen, seen->size ? seen->size * 2 : SLOTS_FIRST);
     return seen_put(seen, digest);
 }
 
@@ -118,7 +126,8 @@ struct origins {
     size_t count, capacity;
 };
 
-enum { ORIGIN_COPY = 1 << 7 };     /* Marks an event to a state that has been seen before, to be compared with that. */
+/* Marks an event to a state that has been seen before, to be compared with that. */
+enum { ORIGIN_COPY = 1 << 7 };
 
 static uint32_t pack(struct event e, bool is_copy)
 {
@@ -129,10 +138,12 @@ static uint32_t pack(struct event e, bool is_copy)
 
 static struct event unpack(uint32_t packed)
 {
-    return (struct event){ packed & 127, packed >> 8 & 255, packed >> 16 & 255, packed >> 24 & 255 };
+    return (struct event){ packed & 127, packed >> 8 & 255, packed >> 16 & 255,
+                           packed >> 24 & 255 };
 }
 
-static void origins_add(struct memory *memory, struct origins *origins, uint32_t state, uint32_t event)
+static void origins_add(struct memory *memory, struct origins *origins, uint32_t state,
+                        uint32_t event)
 {
     if (origins->count == origins->capacity) {
         size_t capacity = origins->capacity ? origins->capacity + origins->capacity / 2 : 1024;
@@ -143,7 +154,8 @@ static void origins_add(struct memory *memory, struct origins *origins, uint32_t
     origins->list[origins->count++] = (struct origin){ state, event };
 }
 
-/* ---- Snapshots, as what differs from the first world: a queue of those that are still to be explored ---- */
+/* ---- Snapshots, as what differs from the first world: a queue of those that are still to be
+ * explored ---- */
 
 struct chunk {
     struct chunk *next;
@@ -229,7 +241,8 @@ static void queue_pop(struct memory *memory, struct queue *queue)
 {
     struct chunk *chunk = queue->first;
 
-    if (chunk->taken == chunk->used) {      /* It is never the last one, since something is in the queue. */
+    /* It is never the last one, since something is in the queue. */
+    if (chunk->taken == chunk->used) {
         queue->first = chunk->next;
         discard(memory, chunk, sizeof *chunk);
         chunk = queue->first;
@@ -305,13 +318,16 @@ static unsigned tell_way(const struct bounds *bounds, const struct origins *orig
     return count;
 }
 
-static void tell(const struct bounds *bounds, const struct origins *origins, uint32_t state, struct event last)
+static void tell(const struct bounds *bounds, const struct origins *origins, uint32_t state,
+                 struct event last)
 {
     tell_step(bounds, tell_way(bounds, origins, state) + 1, last);
 }
 
-/* Tells how the first state that has this digest was reached. Makes all of them anew, so it takes its time. */
-static void tell_first_of(const struct bounds *bounds, const struct origins *origins, struct digest digest)
+/* Tells how the first state that has this digest was reached. Makes all of them anew, so it takes
+ * its time. */
+static void tell_first_of(const struct bounds *bounds, const struct origins *origins,
+                          struct digest digest)
 {
     struct event events[STORY_MAX];
 
@@ -375,9 +391,11 @@ static bool try_event(struct run *run, uint32_t state, struct event event, struc
     return true;
 }
 
-/* Worlds with the same digest must have the same future. The first such state that was expanded sets it, and all
- * others must lead to worlds of the same digests. Otherwise the digest leaves out something that matters. */
-static bool compare(struct run *run, struct digest here, struct digest *next, unsigned count, bool is_copy)
+/* Worlds with the same digest must have the same future. The first such state that was expanded
+ * sets it, and all others must lead to worlds of the same digests. Otherwise the digest leaves out
+ * something that matters. */
+static bool compare(struct run *run, struct digest here, struct digest *next, unsigned count,
+                    bool is_copy)
 {
     struct digest future;
 
@@ -403,17 +421,21 @@ static bool try_calm(struct run *run, uint32_t state, const void *here)
         if (!run->figures->breach) continue;
         printf("%s:\n", run->figures->breach);
         count = tell_way(run->bounds, &run->origins, state);
-        printf("      all is calm from here on%s%s%s\n", calm & CALM_HOLDS_ON ? ", but a holder holds on" : "",
-               calm & CALM_MUTE ? ", but the last node is mute" : "", calm & CALM_SLOW ? ", but the first node is slow" : "");
+        printf("      all is calm from here on%s%s%s\n",
+               calm & CALM_HOLDS_ON ? ", but a holder holds on" : "",
+               calm & CALM_MUTE ? ", but the last node is mute" : "",
+               calm & CALM_SLOW ? ", but the first node is slow" : "");
         progress_begin(&world.w, run->bounds);
-        for (unsigned i = 0; i < walk.count; i++) tell_step(run->bounds, count + i + 1, walk.events[i]);
+        for (unsigned i = 0; i < walk.count; i++)
+            tell_step(run->bounds, count + i + 1, walk.events[i]);
         return false;
     }
     run->figures->calm = run->progress.most;
     return true;
 }
 
-/* Tries all that may happen in the state of this number, which is the world. False: something was broken. */
+/* Tries all that may happen in the state of this number, which is the world. False:
+ * something was broken. */
 static bool expand(struct run *run, uint32_t state)
 {
     static union { struct world w; uint64_t words[WORDS]; } here;
@@ -434,7 +456,8 @@ static bool expand(struct run *run, uint32_t state)
     printf("%s. The first:\n", run->figures->breach);
     tell_first_of(run->bounds, &run->origins, digest);
     printf("The second:\n");
-    tell(run->bounds, &run->origins, run->origins.list[state].state, unpack(run->origins.list[state].event));
+    tell(run->bounds, &run->origins, run->origins.list[state].state,
+         unpack(run->origins.list[state].event));
     return false;
 }
 
@@ -442,7 +465,9 @@ static bool is_over_limit(struct run *run)
 {
     const struct limits *limits = run->limits;
     struct figures *figures = run->figures;
-    size_t next = run->seen.count >= run->seen.size / 4 * 3 - EVENTS_MAX ? 2 * run->seen.size * sizeof *run->seen.slots : 0;
+    size_t next = run->seen.count >= run->seen.size / 4 * 3 - EVENTS_MAX
+                      ? 2 * run->seen.size * sizeof *run->seen.slots
+                      : 0;
 
     if (figures->depth >= limits->depth)                         figures->limit = "depth";
     else if (run->memory.used + next > limits->memory)           figures->limit = "memory";
@@ -457,8 +482,8 @@ static void talk(const struct run *run, size_t layer)
     double seconds = seconds_since(&run->began);
 
     if (!run->limits->talks) return;
-    printf("  depth %3u: %9zu to explore, %10zu states, %5.0f s, %5.0f MB\n", run->figures->depth, layer, run->seen.count,
-           seconds, (double)run->memory.used / 1e6);
+    printf("  depth %3u: %9zu to explore, %10zu states, %5.0f s, %5.0f MB\n", run->figures->depth,
+           layer, run->seen.count, seconds, (double)run->memory.used / 1e6);
     fflush(stdout);
 }
 
@@ -481,9 +506,12 @@ static enum outcome explore(struct run *run)
     return run->figures->limit ? OUTCOME_LIMITED : OUTCOME_EXHAUSTED;
 }
 
-enum outcome search(const struct bounds *bounds, const struct limits *limits, struct figures *figures)
+enum outcome search(const struct bounds *bounds, const struct limits *limits,
+                    struct figures *figures)
 {
-    struct run run = { .bounds = bounds, .limits = limits, .figures = figures, .progress.step = step };
+    struct run run = {
+        .bounds = bounds, .limits = limits, .figures = figures, .progress.step = step
+    };
     struct sigaction trap = { .sa_handler = on_trap, .sa_flags = SA_NODEFER };
     enum outcome outcome;
 

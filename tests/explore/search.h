@@ -1,4 +1,5 @@
-/* Breadth first through all worlds that can be reached, so that the first breach found has the shortest schedule. */
+/* Breadth first through all worlds that can be reached, so that the first breach found has the
+ * shortest schedule. */
 #ifndef EXPLORE_SEARCH_H
 #define EXPLORE_SEARCH_H
 
@@ -11,11 +12,13 @@ struct limits {
     unsigned seconds;           /* Limit of processor time. */
     unsigned depth;
     bool talks;                 /* Prints a line for each layer. */
-    bool compares;              /* Checks the digest itself. Each world is expanded even if another one had its digest. Slow. */
+    /* Checks the digest itself. Each world is expanded even if another one had its digest. Slow. */
+    bool compares;
 };
 
 enum outcome {
-    OUTCOME_EXHAUSTED,          /* Every world within the bounds was seen, and nothing was broken. */
+    /* Every world within the bounds was seen, and nothing was broken. */
+    OUTCOME_EXHAUSTED,
     OUTCOME_BREACH,             /* Its schedule has been printed. */
     OUTCOME_LIMITED             /* Nothing was broken as far as was seen, but a limit was met. */
 };
@@ -30,6 +33,7 @@ struct figures {
     const char *breach;
 };
 
-enum outcome search(const struct bounds *bounds, const struct limits *limits, struct figures *figures);
+enum outcome search(const struct bounds *bounds, const struct limits *limits,
+                    struct figures *figures);
 
 #endif

@@ -37,14 +37,16 @@ void ticket_sent(struct world *w, unsigned c, const struct command *command)
 {
     struct client *client = &w->clients[c];
     bool is_known = command->ticket <= client->known;
-    bool is_same_round = command->kind != REDLOCK_COMMAND_ACQUIRE || command->poll == client->proposed_in;
+    bool is_same_round =
+        command->kind != REDLOCK_COMMAND_ACQUIRE || command->poll == client->proposed_in;
 
     if (command->ticket == 0) return;
     if (command->token == client->proposed_by && is_same_round) {
         if (command->ticket != client->proposed) w->breach = "one attempt proposes two tickets";
         return;
     }
-    if (is_known && !client->was_ahead) w->breach = "a ticket is proposed that is not larger than all that the client knows of";
+    if (is_known && !client->was_ahead)
+        w->breach = "a ticket is proposed that is not larger than all that the client knows of";
     client->proposed_by = command->token;
     client->proposed_in = command->poll;
     client->proposed = command->ticket;
@@ -68,23 +70,28 @@ void ticket_win(struct world *w, unsigned c)
     uint16_t ticket = ticket_number(redlock_ticket(&client->lock));
 
     if (ticket <= client->floor)
-        w->ticket_breach = "a ticket is not larger than that of a client that had acquired before this one began";
+        w->ticket_breach =
+            "a ticket is not larger than that of a client that had acquired before this one began";
     for (unsigned i = 0; i < ATTEMPTS_MAX; i++)
-        if (client->rivals[i] == ticket) w->ticket_breach = "two clients have acquired with the same ticket";
+        if (client->rivals[i] == ticket)
+            w->ticket_breach = "two clients have acquired with the same ticket";
     for (unsigned other = 0; other < CLIENTS; other++)
         if (other != c) note_rival(&w->clients[other], ticket);
     if (ticket > w->last_ticket) w->last_ticket = ticket;
 }
 
-/* ---- What nodes do. The comparison is taken from the script's text, so that a broken script breaks the world. ---- */
+/* ---- What nodes do. The comparison is taken from the script's text, so that a broken script
+ * breaks the world. ---- */
 
 static bool is_too_small(uint16_t ticket, uint16_t counter)
 {
     return strstr(WIRE_ACQUIRE_SCRIPT, "k<=tonumber(a)") ? ticket <= counter : ticket < counter;
 }
 
-/* A ticket that was made larger than the clock's time, by less than a tick, counts as on the clock where the skew is 0. */
-static bool is_ahead(const struct world *w, const struct bounds *bounds, unsigned k, uint16_t ticket)
+/* A ticket that was made larger than the clock's time, by less than a tick, counts as on the clock
+ * where the skew is 0. */
+static bool is_ahead(const struct world *w, const struct bounds *bounds, unsigned k,
+                     uint16_t ticket)
 {
     unsigned most = (ticket_clock(w, bounds->node_walls[k]) + bounds->skew) * TICKET_STEPS;
 
@@ -92,7 +99,8 @@ static bool is_ahead(const struct world *w, const struct bounds *bounds, unsigne
     return ticket > most && strstr(WIRE_ACQUIRE_SCRIPT, "if k>o[1]");
 }
 
-bool ticket_grant(const struct world *w, const struct bounds *bounds, unsigned k, uint16_t ticket, struct reply *reply)
+bool ticket_grant(const struct world *w, const struct bounds *bounds, unsigned k, uint16_t ticket,
+                  struct reply *reply)
 {
     const struct model *node = &w->nodes[k];
 
@@ -104,22 +112,24 @@ bool ticket_grant(const struct world *w, const struct bounds *bounds, unsigned k
     return !reply->is_ahead;
 }
 
-bool ticket_poll(const struct world *w, const struct bounds *bounds, unsigned k, const struct command *command,
-                 struct reply *reply)
+bool ticket_poll(const struct world *w, const struct bounds *bounds, unsigned k,
+                 const struct command *command, struct reply *reply)
 {
     reply->counter = w->nodes[k].counter;
     reply->is_ahead = is_ahead(w, bounds, k, command->ticket);
     return !is_too_small(command->ticket, reply->counter) && !reply->is_ahead;
 }
 
-bool ticket_restore(const struct world *w, const struct bounds *bounds, unsigned k, const struct command *command,
-                    struct reply *reply)
+bool ticket_restore(const struct world *w, const struct bounds *bounds, unsigned k,
+                    const struct command *command, struct reply *reply)
 {
     const struct model *node = &w->nodes[k];
     unsigned token = node->keys[0].token;
 
-    reply->is_taken = token != 0 && token != command->token && strstr(WIRE_RESTORE_SCRIPT, "if v and v~=t then");
-    reply->is_ahead = !reply->is_taken && command->ticket > node->counter && is_ahead(w, bounds, k, command->ticket);
+    reply->is_taken =
+        token != 0 && token != command->token && strstr(WIRE_RESTORE_SCRIPT, "if v and v~=t then");
+    reply->is_ahead = !reply->is_taken && command->ticket > node->counter &&
+                      is_ahead(w, bounds, k, command->ticket);
     return !reply->is_taken && !reply->is_ahead;
 }
 
@@ -127,7 +137,8 @@ void ticket_say(const struct reply *reply, char *text, size_t size)
 {
     char refusal[40];
 
-    snprintf(refusal, sizeof refusal, "%llu %d", (unsigned long long)ticket_of(reply->counter), reply->is_taken ? 1 : -2);
+    snprintf(refusal, sizeof refusal, "%llu %d", (unsigned long long)ticket_of(reply->counter),
+             reply->is_taken ? 1 : -2);
     if (reply->done)          snprintf(text, size, "+OK\r\n");
     else if (reply->is_ahead) snprintf(text, size, "-AHEAD of the clock\r\n");
     else                      snprintf(text, size, "$%zu\r\n%s\r\n", strlen(refusal), refusal);
@@ -159,7 +170,8 @@ bool ticket_is_live(const struct client *client)
 {
     unsigned phase = client->lock.phase;
 
-    return !client->is_out && phase != REDLOCK_PHASE_IDLE && phase != REDLOCK_PHASE_ENDING && phase != REDLOCK_PHASE_RELEASING;
+    return !client->is_out && phase != REDLOCK_PHASE_IDLE && phase != REDLOCK_PHASE_ENDING &&
+           phase != REDLOCK_PHASE_RELEASING;
 }
 
 bool ticket_last_matters(const struct world *w)
@@ -198,7 +210,8 @@ uint16_t ticket_place(const struct ticket_order *order, uint16_t number)
     enum { NEW = 1 << 15 };
 
     if (number == 0) return 0;
-    if (number >= order->clock * TICKET_STEPS) return (uint16_t)(NEW + number - order->clock * TICKET_STEPS);
+    if (number >= order->clock * TICKET_STEPS)
+        return (uint16_t)(NEW + number - order->clock * TICKET_STEPS);
     for (unsigned i = 0; i < order->count; i++)
         if (order->old[i] == number) return (uint16_t)(i + 1);
     REDLOCK_CHECK(false);

@@ -4,8 +4,8 @@
 
 #include "world.h"
 
-enum { TICKET_STEPS = 16 };     /* A ticket is the tick that a wall clock showed, and fewer than so many
-                                 * more (16 * tick + more). */
+/* A ticket is the tick that a wall clock showed, and fewer than so many more (16 * tick + more). */
+enum { TICKET_STEPS = 16 };
 
 /* The time of a wall clock that is so many ticks ahead of the slowest one. */
 static inline unsigned ticket_clock(const struct world *w, unsigned ahead)
@@ -17,22 +17,24 @@ static inline unsigned ticket_clock(const struct world *w, unsigned ahead)
 uint16_t ticket_number(uint64_t ticket);
 uint64_t ticket_of(uint16_t number);
 
-/* A client begins to acquire; sends a command; has acquired. Notes in the world any rule that is broken by that. */
+/* A client begins to acquire; sends a command; has acquired. Notes in the world any rule that is
+ * broken by that. */
 void ticket_begin(struct world *w, unsigned c);
 void ticket_sent(struct world *w, unsigned c, const struct command *command);
 void ticket_win(struct world *w, unsigned c);
 
-/* A node executes the acquire script, with a ticket, where the key is free or not. It grants, or has
- * written the reason into the reply. */
-bool ticket_grant(const struct world *w, const struct bounds *bounds, unsigned k, uint16_t ticket, struct reply *reply);
+/* A node executes the acquire script, with a ticket, where the key is free or not. It grants, or
+ * has written the reason into the reply. */
+bool ticket_grant(const struct world *w, const struct bounds *bounds, unsigned k, uint16_t ticket,
+                  struct reply *reply);
 
 /* The same for a fair lock's poll, as far as the ticket is concerned. It may be granted. */
-bool ticket_poll(const struct world *w, const struct bounds *bounds, unsigned k, const struct command *command,
-                 struct reply *reply);
+bool ticket_poll(const struct world *w, const struct bounds *bounds, unsigned k,
+                 const struct command *command, struct reply *reply);
 
 /* The same for the holder's script that sets its key again. */
-bool ticket_restore(const struct world *w, const struct bounds *bounds, unsigned k, const struct command *command,
-                    struct reply *reply);
+bool ticket_restore(const struct world *w, const struct bounds *bounds, unsigned k,
+                    const struct command *command, struct reply *reply);
 
 /* The script's answer. */
 void ticket_say(const struct reply *reply, char *text, size_t size);
@@ -48,7 +50,8 @@ struct ticket_order {
 
 void ticket_order(struct ticket_order *order, const struct world *w, const struct bounds *bounds);
 
-/* Looks whether these will be used again: the ticket of the client's engine, and the largest that was given. */
+/* Looks whether these will be used again: the ticket of the client's engine, and the largest that
+ * was given. */
 bool ticket_is_live(const struct client *client);
 bool ticket_last_matters(const struct world *w);
 

@@ -34,7 +34,9 @@ struct word {
 /* Reads one command; returns its size, or 0 when there is none, or not all of it. */
 static size_t read_command(const uint8_t *data, size_t size, struct word words[WORDS_MAX])
 {
-    static const struct resp_limits limits = { .bulk_max = HANDSHAKE_MAX, .elements_max = WORDS_MAX, .depth_max = 1 };
+    static const struct resp_limits limits = {
+        .bulk_max = HANDSHAKE_MAX, .elements_max = WORDS_MAX, .depth_max = 1
+    };
     struct resp_parser parser;
     struct resp_item item = { 0 };
     size_t used = 0, consumed;
@@ -42,7 +44,8 @@ static size_t read_command(const uint8_t *data, size_t size, struct word words[W
     memset(words, 0, WORDS_MAX * sizeof words[0]);
     resp_parser_init(&parser, &limits);
     for (unsigned i = 0; !item.ends_reply; i++) {
-        enum resp_status status = resp_parse(&parser, data + used, size - used, true, &consumed, &item);
+        enum resp_status status =
+            resp_parse(&parser, data + used, size - used, true, &consumed, &item);
         if (status == RESP_MORE) return 0;
         if (status != RESP_OK) fail("not a command");
         used += consumed;
@@ -82,11 +85,14 @@ static uint8_t read_token(struct word word)
 static void understand_shared(struct command *command, enum row row, const struct word *arguments)
 {
     struct word modes = row == ROW_SHARED_ACQUIRE ? arguments[5] : arguments[2], none = { 0 };
-    struct word other = row == ROW_SHARED_ACQUIRE ? none : row == ROW_SHARED_EXTEND ? arguments[3] : arguments[2];
+    struct word other = row == ROW_SHARED_ACQUIRE  ? none
+                        : row == ROW_SHARED_EXTEND ? arguments[3]
+                                                   : arguments[2];
 
     command->role = ROLE_READER;
     if (row != ROW_SHARED_RELEASE && !is_word(modes, "s")) command->role = ROLE_WRITER;
-    if (row == ROW_SHARED_ACQUIRE && is_word(arguments[6], "0")) command->kind = REDLOCK_COMMAND_RESTORE;
+    if (row == ROW_SHARED_ACQUIRE && is_word(arguments[6], "0"))
+        command->kind = REDLOCK_COMMAND_RESTORE;
     if (other.size > 0) command->other = read_token(other);
 }
 
@@ -95,7 +101,8 @@ static void understand_permit(struct command *command, enum row row, const struc
     unsigned slot = row == ROW_PERMIT_EXTEND || row == ROW_PERMIT_RELEASE ? 3 : 6;
 
     command->role = ROLE_PERMIT;
-    if (row == ROW_PERMIT_EXTEND || row == ROW_PERMIT_RESTORE) command->slot = (uint8_t)read_number(arguments[slot]);
+    if (row == ROW_PERMIT_EXTEND || row == ROW_PERMIT_RESTORE)
+        command->slot = (uint8_t)read_number(arguments[slot]);
 }
 
 /* "turn round renew entry" */
@@ -108,7 +115,8 @@ static void understand_fair(struct command *command, const struct word *argument
     if (command->kind != REDLOCK_COMMAND_ACQUIRE) return;
     if (arguments[5].size >= sizeof text) fail("a place that is too long");
     memcpy(text, arguments[5].text, arguments[5].size);
-    if (sscanf(text, "%u %u %u ", &turn, &poll, &renews) != 3 || turn >= UINT8_MAX || poll >= POLL_CLOSED || renews > 1)
+    if (sscanf(text, "%u %u %u ", &turn, &poll, &renews) != 3 || turn >= UINT8_MAX ||
+        poll >= POLL_CLOSED || renews > 1)
         fail("a place out of range");
     command->turn = (uint8_t)turn;
     command->poll = (uint8_t)poll;
@@ -119,7 +127,8 @@ static struct command understand(const struct word words[WORDS_MAX], uint16_t no
 {
     bool is_script = is_word(words[0], "EVALSHA");
     const struct word name = words[is_script], *arguments = words + (is_script ? 4 : 2);
-    enum row row = row_by_name(is_script ? REDLOCK_FORM_BY_SHA1 : REDLOCK_FORM_PLAIN, name.text, name.size);
+    enum row row =
+        row_by_name(is_script ? REDLOCK_FORM_BY_SHA1 : REDLOCK_FORM_PLAIN, name.text, name.size);
     struct command command = { .sent_at = now };
 
     if (row == ROW_COUNT) fail("a command that is in no row of the table");
@@ -146,8 +155,10 @@ static struct command understand(const struct word words[WORDS_MAX], uint16_t no
     default:                 fail("a command that no node of this world knows");
     }
     if (row == ROW_SET)              command.ttl = read_ticks(arguments[3]);
-    else if (command.kind != REDLOCK_COMMAND_RELEASE && row != ROW_PTTL) command.ttl = read_ticks(arguments[1]);
-    if (row == ROW_ACQUIRE || row == ROW_RESTORE || row == ROW_FAIR_ACQUIRE || row == ROW_FAIR_RESTORE)
+    else if (command.kind != REDLOCK_COMMAND_RELEASE && row != ROW_PTTL)
+        command.ttl = read_ticks(arguments[1]);
+    if (row == ROW_ACQUIRE || row == ROW_RESTORE || row == ROW_FAIR_ACQUIRE ||
+        row == ROW_FAIR_RESTORE)
         command.ticket = ticket_number(read_number(arguments[2]));
     return command;
 }
@@ -181,9 +192,11 @@ static void take_stale(struct link *link, unsigned i)
 static uint64_t rank(const struct command *command)
 {
     uint64_t place = (uint64_t)command->turn << 16 | (uint64_t)command->poll << 8 | command->renews;
-    unsigned what = (unsigned)command->kind << 4 | command->role, with = (unsigned)command->slot << 4 | command->ttl;
+    unsigned what = (unsigned)command->kind << 4 | command->role,
+             with = (unsigned)command->slot << 4 | command->ttl;
 
-    return place << 32 | (unsigned)command->token << 24 | (unsigned)command->other << 16 | what << 8 | with;
+    return place << 32 | (unsigned)command->token << 24 | (unsigned)command->other << 16 |
+           what << 8 | with;
 }
 
 /* Stale commands are executed in any order, or never, so they are kept sorted. Two releases of one
@@ -193,7 +206,9 @@ static bool add_stale(struct link *link, const struct command *command)
     unsigned i = 0;
 
     while (i < link->stale_count && rank(&link->stale[i]) < rank(command)) i++;
-    if (i < link->stale_count && command->kind == REDLOCK_COMMAND_RELEASE && rank(&link->stale[i]) == rank(command)) return true;
+    if (i < link->stale_count && command->kind == REDLOCK_COMMAND_RELEASE &&
+        rank(&link->stale[i]) == rank(command))
+        return true;
     if (link->stale_count == STALE_MAX) return false;
     memmove(link->stale + i + 1, link->stale + i, (link->stale_count - i) * sizeof link->stale[0]);
     link->stale[i] = *command;
@@ -229,7 +244,9 @@ static unsigned tokens_on(const struct model *node, unsigned c)
 static unsigned tokens_brought(const struct command *command, unsigned tokens)
 {
     if (is_set(command)) return token_bit(command->token);
-    return command->kind == REDLOCK_COMMAND_EXTEND && (tokens_named(command) & tokens) ? token_bit(command->token) : 0;
+    return command->kind == REDLOCK_COMMAND_EXTEND && (tokens_named(command) & tokens)
+               ? token_bit(command->token)
+               : 0;
 }
 
 /* The tokens of the client that are on the node, or may come there. */
@@ -240,15 +257,18 @@ static unsigned tokens_to_come(const struct world *w, unsigned c, unsigned k)
 
     do {
         before = tokens;
-        for (unsigned i = 0; i < link->command_count; i++) tokens |= tokens_brought(&link->commands[i], tokens);
-        for (unsigned i = 0; i < link->stale_count; i++) tokens |= tokens_brought(&link->stale[i], tokens);
+        for (unsigned i = 0; i < link->command_count; i++)
+            tokens |= tokens_brought(&link->commands[i], tokens);
+        for (unsigned i = 0; i < link->stale_count; i++)
+            tokens |= tokens_brought(&link->stale[i], tokens);
     } while (tokens != before);
     return tokens;
 }
 
-/* A command that could not do anything any more, whenever it is executed. A script that compares does
- * nothing with a token that is not there and cannot come. */
-static bool is_futile(const struct world *w, const struct bounds *bounds, unsigned c, unsigned k, const struct command *command)
+/* A command that could not do anything any more, whenever it is executed. A script that compares
+ * does nothing with a token that is not there and cannot come. */
+static bool is_futile(const struct world *w, const struct bounds *bounds, unsigned c, unsigned k,
+                      const struct command *command)
 {
     if (command->kind == REDLOCK_COMMAND_PTTL) return true;
     if (bounds->distrust) return false;
@@ -266,13 +286,16 @@ static void drop_futile(struct world *w, const struct bounds *bounds, unsigned c
     }
 }
 
-/* The connection is gone. Its answers will not be read, and its commands may still be executed if they are kept. */
-static void break_link(struct world *w, const struct bounds *bounds, unsigned c, unsigned k, bool keeps)
+/* The connection is gone. Its answers will not be read, and its commands may still be executed if
+ * they are kept. */
+static void break_link(struct world *w, const struct bounds *bounds, unsigned c, unsigned k,
+                       bool keeps)
 {
     struct link *link = &w->links[c][k];
 
     for (unsigned i = 0; keeps && i < link->command_count; i++)
-        if (!is_futile(w, bounds, c, k, &link->commands[i]) && !add_stale(link, &link->commands[i])) w->is_full = true;
+        if (!is_futile(w, bounds, c, k, &link->commands[i]) && !add_stale(link, &link->commands[i]))
+            w->is_full = true;
     memset(link->commands, 0, sizeof link->commands);
     memset(link->answers, 0, sizeof link->answers);
     link->command_count = link->answer_count = 0;
@@ -297,18 +320,21 @@ static void receive(struct world *w, unsigned c, unsigned k, const char *text)
     memset(client->nodes[k].receive, 0, REDLOCK_RECEIVE_MIN);   /* Read bytes are no state. */
 }
 
-/* A SET that belongs to no attempt. An extension was won, and a key is set again. That must be before
- * the old validity ends. */
-static void check_restore(struct world *w, const struct client *client, const struct command *command)
+/* A SET that belongs to no attempt. An extension was won, and a key is set again. That must be
+ * before the old validity ends. */
+static void check_restore(struct world *w, const struct client *client,
+                          const struct command *command)
 {
     if (!is_set(command) || client->lock.round.command != REDLOCK_COMMAND_EXTEND) return;
-    if (w->now >= client->promised_until) w->breach = "a key was set again when the old validity had ended";
+    if (w->now >= client->promised_until)
+        w->breach = "a key was set again when the old validity had ended";
 }
 
 /* Nobody would remove a place that is polled for after the release. */
 static void check_release(struct world *w, struct link *link, const struct command *command)
 {
-    if (is_set(command) && link->released & tokens_named(command)) w->breach = "a poll was sent behind the release of its token";
+    if (is_set(command) && link->released & tokens_named(command))
+        w->breach = "a poll was sent behind the release of its token";
     if (command->kind == REDLOCK_COMMAND_RELEASE) link->released |= (uint16_t)tokens_named(command);
 }
 
@@ -346,13 +372,15 @@ static void scrub(struct client *client, unsigned k)
         node->asked[(node->asked_first + i) % PIPELINE] = (struct redlock_asked){ 0 };
 }
 
-/* Sends to all nodes before it closes one, so that it makes no difference which of them is which. */
+/* Sends to all nodes before it closes one, so that it makes no difference which of
+ * them is which. */
 static bool transmit_all(struct world *w, const struct bounds *bounds, unsigned c)
 {
     bool is_busy = false;
 
     for (unsigned k = 0; k < bounds->nodes; k++)
-        if (redlock_wants(&w->clients[c].engine, k) & REDLOCK_WANT_SEND) is_busy |= transmit(w, c, k);
+        if (redlock_wants(&w->clients[c].engine, k) & REDLOCK_WANT_SEND)
+            is_busy |= transmit(w, c, k);
     return is_busy;
 }
 
@@ -369,7 +397,8 @@ static bool close_what_is_given_up(struct world *w, const struct bounds *bounds,
     return is_busy;
 }
 
-/* Does what a transport does at once (close, send). It also acts as a caller, fetching results and looking at the clock. */
+/* Does what a transport does at once (close, send). It also acts as a caller, fetching results and
+ * looking at the clock. */
 static void serve(struct world *w, const struct bounds *bounds, unsigned c)
 {
     struct client *client = &w->clients[c];
@@ -385,7 +414,8 @@ static void serve(struct world *w, const struct bounds *bounds, unsigned c)
     }
     while (redlock_next_done(&client->engine)) { }
     for (unsigned k = 0; k < bounds->nodes; k++) scrub(client, k);
-    client->engine.dice = 1;    /* Delays are drawn anew from the same state; within a tick they are alike. */
+    /* Delays are drawn anew from the same state; within a tick they are alike. */
+    client->engine.dice = 1;
 }
 
 /* An attempt was refused, but not because of its ticket. */
@@ -395,13 +425,14 @@ static const char *refusal_of(const struct reply *answer)
 }
 
 /* Without tickets it makes no difference why it was refused. */
-static void say_place(const struct bounds *bounds, const struct reply *answer, char *text, size_t size)
+static void say_place(const struct bounds *bounds, const struct reply *answer, char *text,
+                      size_t size)
 {
     char words[48];
     bool is_free = bounds->tickets && !answer->is_taken;
 
-    snprintf(words, sizeof words, "%llu %d %u %d", (unsigned long long)ticket_of(answer->counter), is_free ? -2 : 1, answer->turn,
-             answer->rank);
+    snprintf(words, sizeof words, "%llu %d %u %d", (unsigned long long)ticket_of(answer->counter),
+             is_free ? -2 : 1, answer->turn, answer->rank);
     snprintf(text, size, "$%zu\r\n%s\r\n", strlen(words), words);
 }
 
@@ -409,7 +440,8 @@ static void say(const struct bounds *bounds, const struct reply *answer, char *t
 {
     const char *said = answer->done ? ":1\r\n" : answer->others ? ":-1\r\n" : ":0\r\n";
 
-    if (answer->kind == REDLOCK_COMMAND_ACQUIRE && answer->role == ROLE_FAIR && !answer->done && !answer->is_ahead) {
+    if (answer->kind == REDLOCK_COMMAND_ACQUIRE && answer->role == ROLE_FAIR && !answer->done &&
+        !answer->is_ahead) {
         say_place(bounds, answer, text, size);
         return;
     }
@@ -417,9 +449,12 @@ static void say(const struct bounds *bounds, const struct reply *answer, char *t
         ticket_say(answer, text, size);
         return;
     }
-    if (answer->kind == REDLOCK_COMMAND_ACQUIRE) said = answer->done ? "+OK\r\n" : refusal_of(answer);
-    if (answer->kind == REDLOCK_COMMAND_RESTORE) said = answer->done ? "+OK\r\n" : "$5\r\ntaken\r\n";
-    if (answer->kind == REDLOCK_COMMAND_RESTORE && answer->is_ahead) said = "-AHEAD of the clock\r\n";
+    if (answer->kind == REDLOCK_COMMAND_ACQUIRE)
+        said = answer->done ? "+OK\r\n" : refusal_of(answer);
+    if (answer->kind == REDLOCK_COMMAND_RESTORE)
+        said = answer->done ? "+OK\r\n" : "$5\r\ntaken\r\n";
+    if (answer->kind == REDLOCK_COMMAND_RESTORE && answer->is_ahead)
+        said = "-AHEAD of the clock\r\n";
     if (answer->slot > 0) snprintf(text, size, ":%u\r\n", answer->slot);
     else                  snprintf(text, size, "%s", said);
 }
@@ -432,7 +467,8 @@ static void deliver(struct world *w, const struct bounds *bounds, unsigned c, un
 
     if (answer.kind == REDLOCK_COMMAND_ACQUIRE && bounds->tickets) {
         bool is_current = ring_at(client, k, 0)->round == client->lock.round.number;
-        if (client->is_acquiring && is_current && answer.counter > client->known) client->known = answer.counter;
+        if (client->is_acquiring && is_current && answer.counter > client->known)
+            client->known = answer.counter;
         if (client->is_acquiring && is_current && answer.is_ahead) client->was_ahead = true;
     }
     say(bounds, &answer, text, sizeof text);
@@ -449,13 +485,16 @@ static void execute_next(struct world *w, const struct bounds *bounds, unsigned 
     link->answers[link->answer_count++] = model_execute(w, bounds, k, &command, true);
 }
 
-/* PTTL reads only, and is asked after a refusal, when nothing else is under way, so it is answered in the same moment. */
+/* PTTL reads only, and is asked after a refusal, when nothing else is under way, so it is answered
+ * in the same moment. */
 static void answer_questions(struct world *w, const struct bounds *bounds, unsigned c)
 {
     for (unsigned k = 0; k < bounds->nodes; k++) {
         struct link *link = &w->links[c][k];
-        while (link->command_count > 0 && link->commands[0].kind == REDLOCK_COMMAND_PTTL) execute_next(w, bounds, c, k);
-        while (link->answer_count > 0 && link->answers[0].kind == REDLOCK_COMMAND_PTTL) deliver(w, bounds, c, k);
+        while (link->command_count > 0 && link->commands[0].kind == REDLOCK_COMMAND_PTTL)
+            execute_next(w, bounds, c, k);
+        while (link->answer_count > 0 && link->answers[0].kind == REDLOCK_COMMAND_PTTL)
+            deliver(w, bounds, c, k);
     }
 }
 
@@ -467,7 +506,8 @@ static bool is_past(const struct world *w, const struct client *client)
     const struct redlock_lock *lock = &client->lock;
 
     if (client->attempts > 0 || lock->phase == REDLOCK_PHASE_WAITING) return false;
-    if (lock->phase == REDLOCK_PHASE_ACQUIRING || lock->phase == REDLOCK_PHASE_EXTENDING) return false;
+    if (lock->phase == REDLOCK_PHASE_ACQUIRING || lock->phase == REDLOCK_PHASE_EXTENDING)
+        return false;
     return redlock_valid_us(lock, world_now_us(w)) == 0;
 }
 
@@ -475,7 +515,8 @@ static bool is_past(const struct world *w, const struct client *client)
 static void take_out(struct world *w, const struct bounds *bounds, unsigned c)
 {
     w->clients[c].is_out = true;
-    w->clients[c].is_acquiring = false;     /* It may have waited for random bytes, which do not come. */
+    /* It may have waited for random bytes, which do not come. */
+    w->clients[c].is_acquiring = false;
     for (unsigned k = 0; k < bounds->nodes; k++) {
         struct link *link = &w->links[c][k];
         break_link(w, bounds, c, k, true);
@@ -490,10 +531,12 @@ static void take_out(struct world *w, const struct bounds *bounds, unsigned c)
 static void end_upgrade(struct world *w, unsigned c, enum redlock_status status)
 {
     struct client *client = &w->clients[c];
-    bool is_valid = redlock_valid_us(&client->lock, world_now_us(w)) > 0, reads = redlock_is_shared(&client->lock);
+    bool is_valid = redlock_valid_us(&client->lock, world_now_us(w)) > 0,
+         reads = redlock_is_shared(&client->lock);
 
     client->is_upgrading = false;
-    if (status == REDLOCK_OK && reads) w->breach = "an upgrade was granted, and its client still reads";
+    if (status == REDLOCK_OK && reads)
+        w->breach = "an upgrade was granted, and its client still reads";
     if (status != REDLOCK_OK && (!reads || (!is_valid && w->now < client->promised_until)))
         w->breach = "an upgrade that failed has taken from the reader what it had";
 }
@@ -516,21 +559,27 @@ static void finish_step(struct world *w, const struct bounds *bounds, unsigned c
 
 /* ---- The handshake ---- */
 
-static void answer_handshake(struct world *w, unsigned c, unsigned k, const struct word words[WORDS_MAX])
+static void answer_handshake(struct world *w, unsigned c, unsigned k,
+                             const struct word words[WORDS_MAX])
 {
     char info[160], text[200];
 
-    snprintf(info, sizeof info, "run_id:%038x%02x\r\nuptime_in_seconds:1000000\r\nredis_mode:standalone\r\nrole:master\r\n", k + 1,
-             w->nodes[k].crashes);
+    snprintf(
+        info, sizeof info,
+        "run_id:%038x%02x\r\nuptime_in_seconds:1000000\r\nredis_mode:standalone\r\nrole:master\r\n",
+        k + 1, w->nodes[k].crashes);
     if (is_word(words[0], "CLIENT"))    strcpy(text, "+OK\r\n");
-    else if (is_word(words[0], "INFO")) snprintf(text, sizeof text, "$%zu\r\n%s\r\n", strlen(info), info);
+    else if (is_word(words[0], "INFO"))
+        snprintf(text, sizeof text, "$%zu\r\n%s\r\n", strlen(info), info);
     else if (is_word(words[1], "return")) strcpy(text, "$-1\r\n");
-    else if (is_word(words[2], WIRE_EXTEND_SCRIPT)) snprintf(text, sizeof text, "$40\r\n%s\r\n", WIRE_EXTEND_SHA1);
+    else if (is_word(words[2], WIRE_EXTEND_SCRIPT))
+        snprintf(text, sizeof text, "$40\r\n%s\r\n", WIRE_EXTEND_SHA1);
     else snprintf(text, sizeof text, "$40\r\n%s\r\n", WIRE_RELEASE_SHA1);
     receive(w, c, k, text);
 }
 
-/* Takes all that the engine has to send now, which may come in pieces, since a script is sent from where it lies. */
+/* Takes all that the engine has to send now, which may come in pieces, since a script is sent from
+ * where it lies. */
 static size_t take_output(struct redlock *engine, unsigned k, uint8_t bytes[HANDSHAKE_MAX])
 {
     size_t size, total = 0;
@@ -593,8 +642,9 @@ static void init_client(struct world *w, const struct bounds *bounds, unsigned c
     config.pipeline = PIPELINE;
     config.send_size = REDLOCK_SEND_MIN(8);
     config.receive_size = REDLOCK_RECEIVE_MIN;
-    if (redlock_init(&client->engine, &config, client->nodes, bounds->nodes, client->memory, sizeof client->memory,
-                     world_now_us(w)) != REDLOCK_OK) fail("redlock_init");
+    if (redlock_init(&client->engine, &config, client->nodes, bounds->nodes, client->memory,
+                     sizeof client->memory, world_now_us(w)) != REDLOCK_OK)
+        fail("redlock_init");
     redlock_use_tickets(&client->engine);
     redlock_use_sets(&client->engine);
     redlock_use_restore(&client->engine);
@@ -628,50 +678,59 @@ struct list {
     unsigned count;
 };
 
-static void list_add(struct list *list, enum event_kind kind, unsigned c, unsigned k, unsigned which)
+static void list_add(struct list *list, enum event_kind kind, unsigned c, unsigned k,
+                     unsigned which)
 {
     if (list->count == EVENTS_MAX) fail("too many events");
-    list->events[list->count++] = (struct event){ (uint8_t)kind, (uint8_t)c, (uint8_t)k, (uint8_t)which };
+    list->events[list->count++] = (struct event){
+        (uint8_t)kind, (uint8_t)c, (uint8_t)k, (uint8_t)which
+    };
 }
 
-/* A role in which no quorum knows the lock is not changed before an extension, for instance after an
- * upgrade that was given up. */
+/* A role in which no quorum knows the lock is not changed before an extension, for instance after
+ * an upgrade that was given up. */
 static bool is_known_to_quorum(const struct redlock_lock *lock, unsigned nodes)
 {
     unsigned known = 0;
 
     for (unsigned k = 0; k < nodes; k++)
-        known += lock->stakes[k].state == STAKE_PLACED && memcmp(lock->stakes[k].token, lock->token, sizeof lock->token) == 0;
+        known += lock->stakes[k].state == STAKE_PLACED &&
+                 memcmp(lock->stakes[k].token, lock->token, sizeof lock->token) == 0;
     return known > nodes / 2;
 }
 
-static void list_acts(struct list *list, const struct world *w, const struct bounds *bounds, unsigned c)
+static void list_acts(struct list *list, const struct world *w, const struct bounds *bounds,
+                      unsigned c)
 {
     const struct client *client = &w->clients[c];
     bool is_valid = redlock_valid_us(&client->lock, world_now_us(w)) > 0;
     bool is_pending = redlock_lock_status(&client->lock) == REDLOCK_PENDING;
-    bool was_won = client->lock.phase == REDLOCK_PHASE_HELD || client->lock.phase == REDLOCK_PHASE_EXTENDING;
+    bool was_won =
+        client->lock.phase == REDLOCK_PHASE_HELD || client->lock.phase == REDLOCK_PHASE_EXTENDING;
     bool reads = redlock_is_shared(&client->lock);
     bool may_change = !is_pending && is_valid && is_known_to_quorum(&client->lock, bounds->nodes);
 
-    if (bounds->pauses && redlock_wake_at(&client->engine) <= world_now_us(w)) list_add(list, EVENT_WAKE, c, 0, 0);
-    if (!is_pending && !is_valid && client->attempts > 0)                      list_add(list, EVENT_ACQUIRE, c, 0, 0);
-    if (!is_pending && is_valid && client->extensions > 0)                     list_add(list, EVENT_EXTEND, c, 0, 0);
-    if (may_change && reads && client->upgrades > 0)                           list_add(list, EVENT_UPGRADE, c, 0, 0);
-    if (may_change && !reads && client->downgrades > 0)                        list_add(list, EVENT_DOWNGRADE, c, 0, 0);
-    if (was_won)                                                               list_add(list, EVENT_RELEASE, c, 0, 0);
-    if (is_pending && w->cancels > 0)                                          list_add(list, EVENT_CANCEL, c, 0, 0);
-    if (w->deaths > 0 && client->lock.phase != REDLOCK_PHASE_IDLE)                     list_add(list, EVENT_DIE, c, 0, 0);
+    if (bounds->pauses && redlock_wake_at(&client->engine) <= world_now_us(w))
+        list_add(list, EVENT_WAKE, c, 0, 0);
+    if (!is_pending && !is_valid && client->attempts > 0) list_add(list, EVENT_ACQUIRE, c, 0, 0);
+    if (!is_pending && is_valid && client->extensions > 0) list_add(list, EVENT_EXTEND, c, 0, 0);
+    if (may_change && reads && client->upgrades > 0) list_add(list, EVENT_UPGRADE, c, 0, 0);
+    if (may_change && !reads && client->downgrades > 0) list_add(list, EVENT_DOWNGRADE, c, 0, 0);
+    if (was_won) list_add(list, EVENT_RELEASE, c, 0, 0);
+    if (is_pending && w->cancels > 0) list_add(list, EVENT_CANCEL, c, 0, 0);
+    if (w->deaths > 0 && client->lock.phase != REDLOCK_PHASE_IDLE)
+        list_add(list, EVENT_DIE, c, 0, 0);
 }
 
 static void list_link(struct list *list, const struct world *w, unsigned c, unsigned k)
 {
     const struct link *link = &w->links[c][k];
 
-    if (link->command_count > 0)                                   list_add(list, EVENT_EXECUTE, c, k, 0);
-    if (link->answer_count > 0)                                    list_add(list, EVENT_ANSWER, c, k, 0);
-    if (link->is_open && (link->is_broken || w->losses > 0))       list_add(list, EVENT_LOSE, c, k, 0);
-    if (redlock_wants(&w->clients[c].engine, k) & REDLOCK_WANT_CONNECT) list_add(list, EVENT_CONNECT, c, k, 0);
+    if (link->command_count > 0) list_add(list, EVENT_EXECUTE, c, k, 0);
+    if (link->answer_count > 0) list_add(list, EVENT_ANSWER, c, k, 0);
+    if (link->is_open && (link->is_broken || w->losses > 0)) list_add(list, EVENT_LOSE, c, k, 0);
+    if (redlock_wants(&w->clients[c].engine, k) & REDLOCK_WANT_CONNECT)
+        list_add(list, EVENT_CONNECT, c, k, 0);
 }
 
 static void list_left_behind(struct list *list, const struct world *w, unsigned c, unsigned k)
@@ -682,7 +741,8 @@ static void list_left_behind(struct list *list, const struct world *w, unsigned 
         if (tokens >> i & 1) list_add(list, EVENT_VANISH, c, k, 16 * (c + 1) + i);
 }
 
-unsigned world_events(const struct world *w, const struct bounds *bounds, struct event events[EVENTS_MAX])
+unsigned world_events(const struct world *w, const struct bounds *bounds,
+                      struct event events[EVENTS_MAX])
 {
     struct list list = { events, 0 };
 
@@ -691,7 +751,8 @@ unsigned world_events(const struct world *w, const struct bounds *bounds, struct
         for (unsigned k = 0; k < bounds->nodes; k++) {
             if (!w->clients[c].is_out) list_link(&list, w, c, k);
             else                       list_left_behind(&list, w, c, k);
-            for (unsigned i = 0; i < w->links[c][k].stale_count; i++) list_add(&list, EVENT_STALE, c, k, i);
+            for (unsigned i = 0; i < w->links[c][k].stale_count; i++)
+                list_add(&list, EVENT_STALE, c, k, i);
         }
     }
     for (unsigned k = 0; k < bounds->nodes; k++) {
@@ -712,7 +773,8 @@ bool world_is_queued(const struct world *w, const struct bounds *bounds, unsigne
 
     if (client->is_out || (client->lock.phase != REDLOCK_PHASE_ACQUIRING &&
                            client->lock.phase != REDLOCK_PHASE_WAITING)) return false;
-    for (unsigned k = 0; k < bounds->nodes; k++) count += model_queues(&w->nodes[k], token_number(client->lock.token));
+    for (unsigned k = 0; k < bounds->nodes; k++)
+        count += model_queues(&w->nodes[k], token_number(client->lock.token));
     return count >= bounds->nodes / 2 + 1;
 }
 
@@ -736,8 +798,8 @@ static void look_who_passes(struct world *w, const struct bounds *bounds, unsign
         else if (client->lock.phase == REDLOCK_PHASE_HELD)
             w->order_breach = "a client has passed one that was queued before it began";
     }
-    if (client->lock.phase == REDLOCK_PHASE_HELD || client->lock.phase == REDLOCK_PHASE_IDLE) memset(client->behind, 0,
-                                                                                                     sizeof client->behind);
+    if (client->lock.phase == REDLOCK_PHASE_HELD || client->lock.phase == REDLOCK_PHASE_IDLE)
+        memset(client->behind, 0, sizeof client->behind);
 }
 
 static const struct redlock_kind *kind_of(const struct bounds *bounds, unsigned c)
@@ -764,7 +826,8 @@ static void acquire(struct world *w, const struct bounds *bounds, unsigned c)
     client->attempts = bounds->wait && !bounds->fair ? 0 : (uint8_t)(client->attempts - 1);
     client->lost = 0;
     if (bounds->tickets) ticket_begin(w, c);
-    if (redlock_start_acquire(&client->engine, &client->lock, &request, world_now_us(w)) != REDLOCK_OK)
+    if (redlock_start_acquire(&client->engine, &client->lock, &request, world_now_us(w)) !=
+        REDLOCK_OK)
         w->breach = "redlock_start_acquire refuses an idle lock";
     if (bounds->fair) get_behind(w, bounds, c);
 }
@@ -775,7 +838,8 @@ static void extend(struct world *w, const struct bounds *bounds, unsigned c)
 
     client->extensions--;
     client->promised_until = (uint16_t)(w->now + world_valid_ticks(w, c));
-    if (redlock_start_extend(&client->engine, &client->lock, bounds->extend_ttl * TICK_MS, world_now_us(w)) != REDLOCK_OK)
+    if (redlock_start_extend(&client->engine, &client->lock, bounds->extend_ttl * TICK_MS,
+                             world_now_us(w)) != REDLOCK_OK)
         w->breach = "redlock_start_extend refuses a lock that is held";
 }
 
@@ -783,7 +847,8 @@ static void extend(struct world *w, const struct bounds *bounds, unsigned c)
 static void send_by_sha1(struct client *client)
 {
     for (unsigned k = 0; k < NODES_MAX; k++)
-        if (client->lock.stakes[k].want == REDLOCK_COMMAND_EXTEND) client->lock.stakes[k].form = REDLOCK_FORM_BY_SHA1;
+        if (client->lock.stakes[k].want == REDLOCK_COMMAND_EXTEND)
+            client->lock.stakes[k].form = REDLOCK_FORM_BY_SHA1;
 }
 
 static void change(struct world *w, unsigned c, bool is_upgrade)
@@ -820,7 +885,8 @@ bool world_protects(const struct world *w, unsigned c, unsigned k)
     bool is_reader = lock->name.shared || redlock_is_shared(lock);
 
     if (token_number(lock->token) == 0) return false;
-    if (lock->permit.slot > 0) return node->keys[lock->permit.slot - 1].token == token_number(lock->token);
+    if (lock->permit.slot > 0)
+        return node->keys[lock->permit.slot - 1].token == token_number(lock->token);
     if (lock->permit.count > 0) return model_has(node, token_number(lock->token));
     if (!is_reader) return node->keys[0].token == token_number(lock->token);
     return tokens_on(node, c) != 0;
@@ -850,7 +916,8 @@ static void lose(struct world *w, const struct bounds *bounds, unsigned c, unsig
     redlock_disconnected(&w->clients[c].engine, k, NULL, world_now_us(w));
 }
 
-static void execute_stale(struct world *w, const struct bounds *bounds, unsigned c, unsigned k, unsigned i)
+static void execute_stale(struct world *w, const struct bounds *bounds, unsigned c, unsigned k,
+                          unsigned i)
 {
     struct command command = w->links[c][k].stale[i];
 
@@ -896,7 +963,10 @@ static void apply_to_client(struct world *w, const struct bounds *bounds, struct
     case EVENT_UPGRADE: change(w, e.client, true); break;
     case EVENT_DOWNGRADE: change(w, e.client, false); break;
     case EVENT_RELEASE: release(w, e.client); break;
-    case EVENT_CANCEL:  w->cancels--; redlock_cancel(engine, &w->clients[e.client].lock, world_now_us(w)); break;
+    case EVENT_CANCEL:
+        w->cancels--;
+        redlock_cancel(engine, &w->clients[e.client].lock, world_now_us(w));
+        break;
     case EVENT_ANSWER:  deliver(w, bounds, e.client, e.node); break;
     case EVENT_LOSE:    lose(w, bounds, e.client, e.node); break;
     case EVENT_CONNECT: finish_handshake(w, e.client, e.node); break;

@@ -1,6 +1,7 @@
-/* Shared by the fuzz targets. A target is one file with LLVMFuzzerTestOneInput, which is called with bytes
- * of any kind and stops the program when a rule is broken. libFuzzer invents the bytes (tests/fuzz/run);
- * tests/unit/test_corpus_*.c replay those that were kept, with any compiler and without a fuzzer. */
+/* Shared by the fuzz targets. A target is one file with LLVMFuzzerTestOneInput, which is called
+ * with bytes of any kind and stops the program when a rule is broken. libFuzzer invents the bytes
+ * (tests/fuzz/run); tests/unit/test_corpus_*.c replay those that were kept, with any compiler and
+ * without a fuzzer. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -13,7 +14,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Ends the program with a word about the broken rule. The fuzzer and the replay take that for a crash. */
+/* Ends the program with a word about the broken rule. The fuzzer and the replay take that
+ * for a crash. */
 #define FUZZ_CHECK(condition)                                                             \
     do {                                                                                  \
         if (!(condition)) {                                                               \
@@ -46,7 +48,8 @@ static inline size_t fuzz_bytes(struct fuzz_input *input, size_t max, const uint
     return size;
 }
 
-/* A copy in memory of its own and of just its size, so that a sanitizer or valgrind sees a read after its end. */
+/* A copy in memory of its own and of just its size, so that a sanitizer or valgrind sees a read
+ * after its end. */
 static inline void *fuzz_copy(const void *data, size_t size)
 {
     void *copy = malloc(size + (size == 0));

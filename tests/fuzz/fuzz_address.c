@@ -22,7 +22,8 @@ static void check_address(const struct net_address *a)
     if (!a->has_password)   FUZZ_CHECK(a->user[0] == '\0' && a->password[0] == '\0');
 }
 
-/* A URL can spell some names that no plain text can. They are a path with a space, and one that begins with two slashes. */
+/* A URL can spell some names that no plain text can. They are a path with a space, and one that
+ * begins with two slashes. */
 static bool has_plain_text(const struct net_address *a)
 {
     return strchr(a->path, ' ') == NULL && strncmp(a->path, "//", 2) != 0;
@@ -37,7 +38,8 @@ static void check_round_trip(const struct net_address *a)
     size_t size = net_format_address(a, text, sizeof text);
 
     FUZZ_CHECK(size < sizeof text && strlen(text) == size);
-    FUZZ_CHECK(net_format_address(a, cut, sizeof cut) < sizeof cut && strncmp(cut, text, strlen(cut)) == 0);
+    FUZZ_CHECK(net_format_address(a, cut, sizeof cut) < sizeof cut &&
+               strncmp(cut, text, strlen(cut)) == 0);
     if (!has_plain_text(a)) return;
     FUZZ_CHECK(net_parse_address(text, size, 1, &again, &error));
     FUZZ_CHECK(again.kind == a->kind && again.port == a->port);

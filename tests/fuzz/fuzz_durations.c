@@ -15,8 +15,8 @@ __extension__ typedef unsigned __int128 wide;
 typedef uint64_t wide;
 #endif
 
-/* The text as a number of quadrillionths, exactly. It has digits, a point and digits. Returns how long
- * it is; 0: not a number. */
+/* The text as a number of quadrillionths, exactly. It has digits, a point and digits. Returns how
+ * long it is; 0: not a number. */
 static size_t read_slowly(const char *text, wide *number)
 {
     const wide one = 1000000000000000u;
@@ -28,15 +28,18 @@ static size_t read_slowly(const char *text, wide *number)
     *number *= one;
     if (at == 0 || text[at] != '.') return at;
     behind = strspn(text + at + 1, "0123456789");
-    for (size_t i = 0; i < behind; i++) *number += (place /= 10) * (unsigned)(text[at + 1 + i] - '0');
+    for (size_t i = 0; i < behind; i++)
+        *number += (place /= 10) * (unsigned)(text[at + 1 + i] - '0');
     return behind > 0 ? at + 1 + behind : at;
 }
 
-/* The size of the unit in the smallest; 0: none of the list "name=size ...". A number without a unit may only be 0. */
+/* The size of the unit in the smallest; 0: none of the list "name=size ...". A number without a
+ * unit may only be 0. */
 static uint64_t unit_size(const char *unit, bool is_ratio)
 {
     static const struct { const char *name; uint64_t size; bool is_ratio; } units[] = {
-        { "ms", 1, false }, { "s", 1000, false }, { "m", 60000, false }, { "h", 3600000, false }, { "d", 86400000, false },
+        { "ms", 1, false }, { "s", 1000, false }, { "m", 60000, false }, { "h", 3600000, false },
+        { "d", 86400000, false },
         { "ppm", 1, true }, { "%", 10000, true },
     };
 
@@ -49,7 +52,8 @@ static void check_number(const char *text, uint32_t max, bool is_ratio)
 {
     const uint32_t before = 0x5ca1ab1e;
     uint32_t number = before;
-    enum number_error error = is_ratio ? ratio_read(text, max, &number) : duration_read(text, max, &number);
+    enum number_error error =
+        is_ratio ? ratio_read(text, max, &number) : duration_read(text, max, &number);
     wide slow;
     size_t length = read_slowly(text, &slow);
     uint64_t unit = unit_size(text + length, is_ratio);

@@ -1,18 +1,24 @@
-/* The engine among hostile nodes. The fuzzer's bytes are a schedule. Time passes, connections come and go, nodes
- * answer correctly or anything else, in any pieces, and the caller uses locks in every order that the contracts allow.
+/* The engine among hostile nodes. The fuzzer's bytes are a schedule. Time passes, connections come
+ * and go, nodes answer correctly or anything else, in any pieces, and the caller uses locks in
+ * every order that the contracts allow.
  *
- * The judge believes nothing that the engine says of itself. It reads the commands that leave and the replies that come
- * with a reader of its own, and holds against them:
+ * The judge believes nothing that the engine says of itself. It reads the commands that leave and
+ * the replies that come with a reader of its own, and holds against them:
  *
- *   - A lock has validity left only while a quorum has said exactly "+OK" to a SET of its token (S1, S3, S8), and never
- *     beyond TTL and drift from when the first of these SETs was written (S2); an extension moves that end only with a
- *     quorum of ":1" to it before the old end (S9); a release or the loss of the lock ends it at once.
- *   - Only commands that the contract names are written, which are known commands about known resources, with a token (S7).
- *   - After a tick, nothing is due before some later time; a node that wants to send has something to send, or stops wanting.
- *   - There is room to receive; a reply that is no RESP2 closes the connection.
- *   - The engine's own books agree with the commands under way (see tests/world/invariants.h). For once the judge looks inside.
- *   - No access beyond, or after the end of, the memory that the caller gave: locks, names and buffers are blocks of the
- *     heap with nothing to spare, given back as soon as the contract allows. (Sanitizer or valgrind.)
+ *   - A lock has validity left only while a quorum has said exactly "+OK" to a SET of its token
+ *   (S1, S3, S8), and never
+ *     beyond TTL and drift from when the first of these SETs was written (S2); an extension moves
+ *     that end only with a quorum of ":1" to it before the old end (S9); a release or the loss of
+ *     the lock ends it at once.
+ *   - Only commands that the contract names are written, which are known commands about known
+ *   resources, with a token (S7). - After a tick, nothing is due before some later time; a node
+ *   that wants to send has something to send, or stops wanting. - There is room to receive; a reply
+ *   that is no RESP2 closes the connection.
+ *   - The engine's own books agree with the commands under way (see tests/world/invariants.h). For
+ *   once the judge looks inside. - No access beyond, or after the end of, the memory that the
+ *   caller gave: locks, names and buffers are blocks of the
+ *     heap with nothing to spare, given back as soon as the contract allows.
+ *     (Sanitizer or valgrind.)
  *
  * Input: SETUP_SIZE bytes of configuration, then operations, see do_operation(). */
 #include "fuzz.h"
@@ -27,8 +33,11 @@ enum {
     SESSIONS_MAX = 2 * NODES_MAX,
     LOCKS = 3,
     INPUT_MAX = 2048,       /* A longer schedule teaches nothing and costs speed. */
-    TOKENS_MAX = 512,       /* Attempts and adoptions of one schedule. Those that come later are not begun. */
-    ASKED_MAX = 64,         /* Commands that one node owes an answer to, more than every pipeline that is configured here. */
+    /* Attempts and adoptions of one schedule. Those that come later are not begun. */
+    TOKENS_MAX = 512,
+    /* Commands that one node owes an answer to, more than every pipeline that
+     * is configured here. */
+    ASKED_MAX = 64,
     WIRE_MAX = 4096,        /* Bytes that are kept of one connection and direction. */
     REPLIES_MAX = 512,     /* Bytes of one reply of ours; INFO is the longest. */
     NAMES_MAX = 32          /* Names of one lock that have not been given back. */
@@ -42,10 +51,12 @@ enum {
 struct token {
     char text[REDLOCK_TOKEN_TEXT + 1];
     uint16_t set_by;            /* Nodes that said +OK to a SET of it. */
-    uint64_t set_until;         /* The end of its worth, counted from the first SET that was written. */
+    /* The end of its worth, counted from the first SET that was written. */
+    uint64_t set_until;
     uint32_t ttl_ms;
     uint64_t ticket;            /* 0: without. */
-    bool is_held;               /* Its lock was won, or adopted, so a later command that sets it restores. */
+    /* Its lock was won, or adopted, so a later command that sets it restores. */
+    bool is_held;
 };
 
 struct asked {
@@ -59,18 +70,21 @@ struct asked {
 /* A lock of the caller's. */
 struct slot {
     struct redlock_lock *lock;
-    enum redlock_command operation;    /* The operation under way can be ACQUIRE, EXTEND, RELEASE or GETRANGE
-                                     * (inspect); NONE: none. */
+    /* The operation under way can be ACQUIRE, EXTEND, RELEASE or GETRANGE (inspect); NONE: none. */
+    enum redlock_command operation;
     void *names[NAMES_MAX];     /* Blocks that the engine may still read. */
     unsigned name_count;
     struct redlock_sight *sights;
-    bool released;              /* It is not to be held any more, because it was released, cancelled, lost or forgotten. */
+    /* It is not to be held any more, because it was released, cancelled, lost or forgotten. */
+    bool released;
     unsigned extension;         /* The round of its last one. */
     bool kept;                  /* It is kept by the keeper, so it may be extended at any time. */
-    uint64_t adopted_until;     /* The time until which an adopted lock may be confirmed by an extension. It
-                                 * promises nothing. */
+    /* The time until which an adopted lock may be confirmed by an extension.
+     * It promises nothing. */
+    uint64_t adopted_until;
     uint64_t extended_until;    /* The end by extensions that a quorum confirmed. */
-    uint64_t extending_until;   /* The end if the present one is confirmed. 0: not one EXTEND of it was written yet. */
+    /* The end if the present one is confirmed. 0: not one EXTEND of it was written yet. */
+    uint64_t extending_until;
     uint16_t extended_by;
     uint32_t extend_ttl_ms;
 };
@@ -79,14 +93,17 @@ struct peer {
     bool connected;
     struct asked asked[ASKED_MAX];
     unsigned asked_count;       /* Written to it and not answered. */
-    unsigned said_count;        /* The number of these for which we have put an answer on the wire. */
-    uint8_t out[WIRE_MAX];      /* Commands that the judge has read, but whose bytes have not all been sent. */
+    /* The number of these for which we have put an answer on the wire. */
+    unsigned said_count;
+    /* Commands that the judge has read, but whose bytes have not all been sent. */
+    uint8_t out[WIRE_MAX];
     size_t out_size;
     uint8_t wire[WIRE_MAX];     /* On its way to the engine. */
     size_t wire_size;
     uint8_t in[WIRE_MAX];       /* Bytes that the engine has got and that are no whole reply yet. */
     size_t in_size;
-    bool must_close;            /* It sent something that is not RESP2, or answered a question that nobody asked. */
+    /* It sent something that is not RESP2, or answered a question that nobody asked. */
+    bool must_close;
     uint8_t identity;           /* Number of the server there. */
 };
 
@@ -99,7 +116,8 @@ static struct world {
     unsigned node_count, session_count, quorum;
     uint64_t now_us, dice;
     bool gives_names_back;
-    bool went_back;             /* The clock did, so ends of validity cannot be compared with it any more. */
+    /* The clock did, so ends of validity cannot be compared with it any more. */
+    bool went_back;
     struct peer peers[SESSIONS_MAX];
     struct slot slots[LOCKS];
     struct token tokens[TOKENS_MAX];
@@ -179,7 +197,8 @@ static void check_slot(struct slot *slot)
     uint64_t valid = redlock_valid_us(slot->lock, w.now_us), until;
 
     check_books(slot->lock);
-    FUZZ_CHECK(redlock_owed(slot->lock) <= w.node_count && redlock_confirmed(slot->lock) <= w.node_count);
+    FUZZ_CHECK(redlock_owed(slot->lock) <= w.node_count &&
+               redlock_confirmed(slot->lock) <= w.node_count);
     if (valid == 0) return;
     until = promised_until(slot);
     FUZZ_CHECK(until > 0);
@@ -232,7 +251,8 @@ static void check_all(void)
         FUZZ_CHECK(!(wants & REDLOCK_WANT_CONNECT) || wants == REDLOCK_WANT_CONNECT);
         FUZZ_CHECK(!(wants & REDLOCK_WANT_SEND) || (wants & REDLOCK_WANT_RECEIVE));
         FUZZ_CHECK(!(wants & REDLOCK_WANT_RECEIVE) || w.peers[k].connected);
-        FUZZ_CHECK(k >= w.node_count || redlock_node_votes(&w.engine, k, w.now_us) <= w.peers[k].connected);
+        FUZZ_CHECK(k >= w.node_count ||
+                   redlock_node_votes(&w.engine, k, w.now_us) <= w.peers[k].connected);
     }
 }
 
@@ -259,7 +279,8 @@ static bool read_count(const uint8_t *data, size_t size, size_t *at, char type, 
 }
 
 /* One command at the front of data. Returns its size, 0 when it is not complete. */
-static size_t read_command(const uint8_t *data, size_t size, struct word words[WORDS_MAX], size_t *word_count)
+static size_t read_command(const uint8_t *data, size_t size, struct word words[WORDS_MAX],
+                           size_t *word_count)
 {
     size_t at = 0, length;
 
@@ -305,8 +326,10 @@ static struct slot *slot_of(unsigned token)
     return NULL;
 }
 
-/* SET resource token NX PX ttl, or the script with the same. The holder may set its keys again where they are missing. */
-static void note_set(struct word token_word, struct word ttl_word, uint64_t ticket, struct asked *asked)
+/* SET resource token NX PX ttl, or the script with the same. The holder may set its keys again
+ * where they are missing. */
+static void note_set(struct word token_word, struct word ttl_word, uint64_t ticket,
+                     struct asked *asked)
 {
     uint32_t ttl_ms = read_ttl(ttl_word);
     struct token *token;
@@ -325,7 +348,8 @@ static void note_set(struct word token_word, struct word ttl_word, uint64_t tick
         token->ticket = ticket;
         token->set_until = w.now_us + validity_of(ttl_ms);
     }
-    FUZZ_CHECK(token->ttl_ms == ttl_ms && token->ticket == ticket);     /* S15: the same to all nodes. */
+    /* S15: the same to all nodes. */
+    FUZZ_CHECK(token->ttl_ms == ttl_ms && token->ticket == ticket);
 }
 
 /* The arguments are token and ttl. The lock is being extended by its holder, or at any time by the
@@ -341,7 +365,8 @@ static void note_extend(const struct word *arguments, struct asked *asked)
     FUZZ_CHECK(slot && !slot->released);
     asked->slot = (unsigned)(slot - w.slots);
     asked->extension = redlock_last_round(slot->lock)->number;
-    is_late = slot->extension == asked->extension && w.now_us < redlock_last_round(slot->lock)->deadline_at;
+    is_late = slot->extension == asked->extension &&
+              w.now_us < redlock_last_round(slot->lock)->deadline_at;
     FUZZ_CHECK(slot->operation == REDLOCK_COMMAND_EXTEND || slot->kept || is_late);
     if (slot->extension != asked->extension) begin_extension(slot, ttl_ms);
     FUZZ_CHECK(ttl_ms == slot->extend_ttl_ms);
@@ -366,16 +391,20 @@ static enum redlock_command script_of(const struct word *words, size_t count, st
     bool is_eval = word_is(words[0], "EVAL");
     size_t names = count > 3 ? (size_t)read_number(words[2]) : 0;
     const struct word *arguments = words + 3 + names;
-    enum row row = row_by_name(is_eval ? REDLOCK_FORM_BY_TEXT : REDLOCK_FORM_BY_SHA1, words[1].text, words[1].size);
+    enum row row = row_by_name(is_eval ? REDLOCK_FORM_BY_TEXT : REDLOCK_FORM_BY_SHA1, words[1].text,
+                               words[1].size);
     bool gives_back = count - 3 - names == row_at(ROW_WAKE).row->argument_count;
 
-    FUZZ_CHECK((is_eval || word_is(words[0], "EVALSHA")) && names >= 1 && names <= REDLOCK_SET_MAX && count > 3 + names);
+    FUZZ_CHECK((is_eval || word_is(words[0], "EVALSHA")) && names >= 1 &&
+               names <= REDLOCK_SET_MAX && count > 3 + names);
     for (size_t i = 0; i < names; i++) FUZZ_CHECK(is_resource(words[3 + i]));
     FUZZ_CHECK(row != ROW_COUNT);
     if ((row == ROW_RELEASE || row == ROW_SHARED_RELEASE) && gives_back) row = ROW_WAKE;
     FUZZ_CHECK(count - 3 - names == row_at(row).row->argument_count);
-    FUZZ_CHECK(row == ROW_WAIT ? w.config.wake_ups && read_number(arguments[1]) > 0 : arguments[0].size == REDLOCK_TOKEN_TEXT);
-    if (row == ROW_ACQUIRE || row == ROW_RESTORE) note_set(arguments[0], arguments[1], read_number(arguments[2]), asked);
+    FUZZ_CHECK(row == ROW_WAIT ? w.config.wake_ups && read_number(arguments[1]) > 0
+                               : arguments[0].size == REDLOCK_TOKEN_TEXT);
+    if (row == ROW_ACQUIRE || row == ROW_RESTORE)
+        note_set(arguments[0], arguments[1], read_number(arguments[2]), asked);
     if (row == ROW_EXTEND) note_extend(arguments, asked);
     FUZZ_CHECK(row != ROW_RESTORE || asked->restores);
     asked->scripted = row == ROW_ACQUIRE;
@@ -384,20 +413,27 @@ static enum redlock_command script_of(const struct word *words, size_t count, st
 
 static enum redlock_command command_of(const struct word *words, size_t count, struct asked *asked)
 {
-    static const struct { const char *first, *second; enum redlock_command command; } handshakes[] = {
-        { "AUTH", NULL, REDLOCK_COMMAND_AUTH }, { "SELECT", NULL, REDLOCK_COMMAND_SELECT },
+    static const struct {
+        const char *first, *second;
+        enum redlock_command command;
+    } handshakes[] = {
+        { "AUTH", NULL, REDLOCK_COMMAND_AUTH },
+        { "SELECT", NULL, REDLOCK_COMMAND_SELECT },
         { "CLIENT", "SETNAME", REDLOCK_COMMAND_SETNAME },
-        { "INFO", NULL, REDLOCK_COMMAND_INFO }, { "EVAL", "return", REDLOCK_COMMAND_EVAL },
+        { "INFO", NULL, REDLOCK_COMMAND_INFO },
+        { "EVAL", "return", REDLOCK_COMMAND_EVAL },
         { "SUBSCRIBE", NULL, REDLOCK_COMMAND_SUBSCRIBE },
     };
     enum row row = row_by_name(REDLOCK_FORM_PLAIN, words[0].text, words[0].size);
 
     for (size_t i = 0; i < sizeof handshakes / sizeof handshakes[0]; i++)
-        if (word_is(words[0], handshakes[i].first) && (!handshakes[i].second || word_is(words[1], handshakes[i].second)))
+        if (word_is(words[0], handshakes[i].first) &&
+            (!handshakes[i].second || word_is(words[1], handshakes[i].second)))
             return handshakes[i].command;
     if (word_is(words[0], "SCRIPT")) {
         FUZZ_CHECK(count == 3 && word_is(words[1], "LOAD"));
-        return word_is(words[2], WIRE_RELEASE_SCRIPT) ? REDLOCK_COMMAND_LOAD_RELEASE : REDLOCK_COMMAND_LOAD_EXTEND;
+        return word_is(words[2], WIRE_RELEASE_SCRIPT) ? REDLOCK_COMMAND_LOAD_RELEASE
+                                                      : REDLOCK_COMMAND_LOAD_EXTEND;
     }
     if (row == ROW_COUNT) return script_of(words, count, asked);
     FUZZ_CHECK(is_resource(words[1]));
@@ -423,8 +459,8 @@ static size_t look_at_output(unsigned k, uint8_t all[WIRE_MAX])
     return size + node->apart_left + node->send_end - end;
 }
 
-/* Reads the bytes that were written for session k since the last time, and books the commands. These
- * are whole, but the piece that is to be sent now may be a part of them. */
+/* Reads the bytes that were written for session k since the last time, and books the commands.
+ * These are whole, but the piece that is to be sent now may be a part of them. */
 static void read_output(unsigned k, const uint8_t *piece, size_t size)
 {
     static uint8_t all[WIRE_MAX];
@@ -433,14 +469,16 @@ static void read_output(unsigned k, const uint8_t *piece, size_t size)
     size_t all_size = look_at_output(k, all), at = peer->out_size, word_count, command_size;
 
     FUZZ_CHECK(size <= all_size && memcmp(piece, all, size) == 0);
-    FUZZ_CHECK(at <= all_size && memcmp(peer->out, all, at) == 0);     /* Written bytes stay as they were. */
+    /* Written bytes stay as they were. */
+    FUZZ_CHECK(at <= all_size && memcmp(peer->out, all, at) == 0);
     for (; at < all_size; at += command_size) {
         struct asked *asked = &peer->asked[peer->asked_count++];
         command_size = read_command(all + at, all_size - at, words, &word_count);
         FUZZ_CHECK(command_size > 0 && peer->asked_count <= w.config.pipeline);
         *asked = (struct asked){ 0 };
         asked->command = command_of(words, word_count, asked);
-        FUZZ_CHECK(k < w.node_count ? asked->command != REDLOCK_COMMAND_SUBSCRIBE : asked->command < REDLOCK_COMMAND_READY);
+        FUZZ_CHECK(k < w.node_count ? asked->command != REDLOCK_COMMAND_SUBSCRIBE
+                                    : asked->command < REDLOCK_COMMAND_READY);
     }
     memcpy(peer->out, all, all_size);
     peer->out_size = all_size;
@@ -457,8 +495,8 @@ static size_t line_end(const uint8_t *data, size_t size, size_t at)
     return at + 1 < size ? at + 2 : 0;
 }
 
-/* The size of the reply at the front of data, or one of the above. It is more generous than the engine,
- * which is no harm, since this counts everything that the engine counts. */
+/* The size of the reply at the front of data, or one of the above. It is more generous than the
+ * engine, which is no harm, since this counts everything that the engine counts. */
 static ptrdiff_t reply_size(const uint8_t *data, size_t size)
 {
     size_t at = 0;
@@ -484,7 +522,9 @@ static void note_extended(unsigned k, const struct asked *asked)
 {
     struct slot *slot = &w.slots[asked->slot];
 
-    if (slot->released || slot->extension != asked->extension || token_of(slot) != &w.tokens[asked->token]) return;
+    if (slot->released || slot->extension != asked->extension ||
+        token_of(slot) != &w.tokens[asked->token])
+        return;
     if ((slot->operation != REDLOCK_COMMAND_EXTEND && !slot->kept) || !may_extend(slot)) return;
     slot->extended_by |= (uint16_t)(1u << k);
     if (bits(slot->extended_by) >= w.quorum && slot->extending_until > slot->extended_until)
@@ -503,17 +543,21 @@ static void note_answer(unsigned k, const uint8_t *reply, size_t size)
     struct asked asked = peer->asked[0];
 
     if (peer->asked_count == 0) {
-        peer->must_close = k < w.node_count;    /* A subscription hears messages that it has not asked for. */
+        /* A subscription hears messages that it has not asked for. */
+        peer->must_close = k < w.node_count;
         return;
     }
     memmove(peer->asked, peer->asked + 1, --peer->asked_count * sizeof peer->asked[0]);
     if (peer->said_count > 0) peer->said_count--;
-    if (asked.command == REDLOCK_COMMAND_ACQUIRE && !asked.restores && is_reply(reply, size, "+OK\r\n"))
+    if (asked.command == REDLOCK_COMMAND_ACQUIRE && !asked.restores &&
+        is_reply(reply, size, "+OK\r\n"))
         w.tokens[asked.token].set_by |= (uint16_t)(1u << k);
-    if (asked.command == REDLOCK_COMMAND_EXTEND && is_reply(reply, size, ":1\r\n")) note_extended(k, &asked);
+    if (asked.command == REDLOCK_COMMAND_EXTEND && is_reply(reply, size, ":1\r\n"))
+        note_extended(k, &asked);
 }
 
-/* Bytes that the engine is about to receive from node k. The last byte of in[] stays a NUL, for strtoll. */
+/* Bytes that the engine is about to receive from node k. The last byte of in[] stays a
+ * NUL, for strtoll. */
 static void read_input(unsigned k, const uint8_t *data, size_t size)
 {
     struct peer *peer = &w.peers[k];
@@ -540,8 +584,10 @@ static const char *right_answer(unsigned k, const struct asked *asked)
 
     switch (asked->command) {
     case REDLOCK_COMMAND_INFO:
-        snprintf(info, sizeof info, "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:%040x\r\n"
-                 "uptime_in_seconds:100000\r\nrole:master\r\n", w.peers[k].identity);
+        snprintf(info, sizeof info,
+                 "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:%040x\r\n"
+                 "uptime_in_seconds:100000\r\nrole:master\r\n",
+                 w.peers[k].identity);
         snprintf(text, sizeof text, "$%zu\r\n%s\r\n", strlen(info), info);
         return text;
     case REDLOCK_COMMAND_EVAL:         return "$-1\r\n";
@@ -560,9 +606,11 @@ static const char *right_answer(unsigned k, const struct asked *asked)
 static const char *refusal(const struct asked *asked)
 {
     switch (asked->command) {
-    case REDLOCK_COMMAND_INFO:     return "$62\r\nredis_mode:standalone\r\nrun_id:too-short\r\nuptime_in_seconds:0\r\n\r\n";
+    case REDLOCK_COMMAND_INFO:
+        return "$62\r\nredis_mode:standalone\r\nrun_id:too-short\r\nuptime_in_seconds:0\r\n\r\n";
     case REDLOCK_COMMAND_EVAL:     return "-ERR unknown command 'EVAL'\r\n";
-    case REDLOCK_COMMAND_ACQUIRE:  return asked->scripted ? "$21\r\n1790000000000001 1000\r\n" : "$-1\r\n";
+    case REDLOCK_COMMAND_ACQUIRE:
+        return asked->scripted ? "$21\r\n1790000000000001 1000\r\n" : "$-1\r\n";
     case REDLOCK_COMMAND_RESTORE:  return "$5\r\ntaken\r\n";
     case REDLOCK_COMMAND_PTTL:     return ":-2\r\n";
     case REDLOCK_COMMAND_GETRANGE: return "$0\r\n\r\n";
@@ -572,13 +620,20 @@ static const char *refusal(const struct asked *asked)
 
 /* Errors, and answers that belong nowhere. */
 static const char *const other_answers[] = {
-    ":-1\r\n", "-NOSCRIPT No matching script. Please use EVAL.\r\n", "-WRONGTYPE Operation against a key\r\n",
-    "-NOPERM this user has no permissions\r\n", "-NOAUTH Authentication required.\r\n", "-BUSY Redis is busy\r\n",
-    "-LOADING Redis is loading\r\n", "-READONLY You can't write\r\n", "-ERR unknown command, with args beginning with: 'x'\r\n",
-    "-OOM command not allowed\r\n", "-\r\n", "+QUEUED\r\n", "+OK \r\n", "$2\r\nOK\r\n", ":1\r\n", "*0\r\n", "*-1\r\n",
-    "*2\r\n$8\r\nsentinel\r\n*0\r\n", "$66\r\nredis_mode:cluster\r\nrun_id:0123456789012345678901234567890123456789\r\n\r\n",
-    "$41\r\n01234567890123456789012345678901234567890\r\n", ":9223372036854775807\r\n", "$-1\r\n", "+OK\r\n+OK\r\n", "%1\r\n", "\n",
-    ":2\r\n", "-AHEAD of the clock of this node: 1\r\n", "$4\r\n0 -2\r\n", "$21\r\n9007199254740991 1000\r\n"
+    ":-1\r\n", "-NOSCRIPT No matching script. Please use EVAL.\r\n",
+    "-WRONGTYPE Operation against a key\r\n",
+    "-NOPERM this user has no permissions\r\n", "-NOAUTH Authentication required.\r\n",
+    "-BUSY Redis is busy\r\n",
+    "-LOADING Redis is loading\r\n", "-READONLY You can't write\r\n",
+    "-ERR unknown command, with args beginning with: 'x'\r\n",
+    "-OOM command not allowed\r\n", "-\r\n", "+QUEUED\r\n", "+OK \r\n", "$2\r\nOK\r\n", ":1\r\n",
+    "*0\r\n", "*-1\r\n",
+    "*2\r\n$8\r\nsentinel\r\n*0\r\n",
+    "$66\r\nredis_mode:cluster\r\nrun_id:0123456789012345678901234567890123456789\r\n\r\n",
+    "$41\r\n01234567890123456789012345678901234567890\r\n", ":9223372036854775807\r\n", "$-1\r\n",
+    "+OK\r\n+OK\r\n", "%1\r\n", "\n",
+    ":2\r\n", "-AHEAD of the clock of this node: 1\r\n", "$4\r\n0 -2\r\n",
+    "$21\r\n9007199254740991 1000\r\n"
 };
 
 /* A release's message to a subscription. */
@@ -586,7 +641,8 @@ static void wake_up(struct peer *peer, unsigned number)
 {
     char text[80];
 
-    snprintf(text, sizeof text, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0123456789abcdef\r\n$1\r\n%u\r\n", number % 10);
+    snprintf(text, sizeof text,
+             "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0123456789abcdef\r\n$1\r\n%u\r\n", number % 10);
     if (peer->wire_size + strlen(text) > WIRE_MAX || !peer->connected) return;
     memcpy(peer->wire + peer->wire_size, text, strlen(text));
     peer->wire_size += strlen(text);
@@ -597,9 +653,11 @@ static void answer(unsigned k, unsigned choice)
 {
     struct peer *peer = &w.peers[k];
     const struct asked *asked = &peer->asked[peer->said_count];
-    const char *text = choice == 0 ? right_answer(k, asked)
-                     : choice == 1 ? refusal(asked)
-                                   : other_answers[(choice - 2) % (sizeof other_answers / sizeof other_answers[0])];
+    const char *text =
+        choice == 0 ? right_answer(k, asked)
+        : choice == 1
+            ? refusal(asked)
+            : other_answers[(choice - 2) % (sizeof other_answers / sizeof other_answers[0])];
 
     if (k >= w.node_count && peer->asked_count == 0) wake_up(peer, choice);
     if (peer->said_count >= peer->asked_count || peer->wire_size + strlen(text) > WIRE_MAX) return;
@@ -643,7 +701,8 @@ static void send_some(unsigned k, size_t max)
 
     if (!(wants & REDLOCK_WANT_SEND)) return;
     data = redlock_output(&w.engine, k, &size);
-    FUZZ_CHECK(size > 0 || !(redlock_wants(&w.engine, k) & REDLOCK_WANT_SEND));     /* Or a loop would spin. */
+    /* Or a loop would spin. */
+    FUZZ_CHECK(size > 0 || !(redlock_wants(&w.engine, k) & REDLOCK_WANT_SEND));
     read_output(k, data, size);
     for (unsigned j = 0; j < w.node_count; j++)         /* Copies may have gone to others. */
         if (w.peers[j].connected && j != k) read_output(j, data, 0);
@@ -699,7 +758,8 @@ static void feed(void)
         bytes[i] = (uint8_t)(w.dice >> 56);
     }
     /* Few attempts are left, since none begins without random bytes. */
-    if (wanted > 0 && w.token_count + 16 < TOKENS_MAX) redlock_add_entropy(&w.engine, bytes, wanted);
+    if (wanted > 0 && w.token_count + 16 < TOKENS_MAX)
+        redlock_add_entropy(&w.engine, bytes, wanted);
 }
 
 static void tick(void)
@@ -708,7 +768,8 @@ static void tick(void)
     FUZZ_CHECK(w.now_us > UINT64_MAX / 2 || redlock_wake_at(&w.engine) > w.now_us);
 }
 
-/* An instant is never the same twice, so that a promise that ends "now" is told from one that ends later. */
+/* An instant is never the same twice, so that a promise that ends "now" is told from one
+ * that ends later. */
 static void pass(uint64_t us)
 {
     if (w.now_us < UINT64_MAX / 4) w.now_us += us + 1;
@@ -730,7 +791,8 @@ static void break_clock(unsigned how)
     if (how & 1) {
         w.now_us = UINT64_MAX;
         tick();
-        for (unsigned i = 0; i < LOCKS; i++) FUZZ_CHECK(redlock_valid_us(w.slots[i].lock, w.now_us) == 0);
+        for (unsigned i = 0; i < LOCKS; i++)
+            FUZZ_CHECK(redlock_valid_us(w.slots[i].lock, w.now_us) == 0);
         w.now_us = before;
     } else {
         w.now_us -= w.now_us / 2;
@@ -741,7 +803,9 @@ static void break_clock(unsigned how)
 
 /* ---- Locks ---- */
 
-static const uint32_t durations_ms[] = { 1000, 3, 10, 100, 500, 30000, 1, 0, 4, 60000, REDLOCK_TTL_MS_MAX, UINT32_MAX };
+static const uint32_t durations_ms[] = {
+    1000, 3, 10, 100, 500, 30000, 1, 0, 4, 60000, REDLOCK_TTL_MS_MAX, UINT32_MAX
+};
 
 static uint32_t some_ms(unsigned choice)
 {
@@ -814,7 +878,8 @@ static void keep(struct slot *slot)
 static void release(struct slot *slot)
 {
     if (redlock_start_release(&w.engine, slot->lock, w.now_us) != REDLOCK_OK) return;
-    FUZZ_CHECK(slot->operation == REDLOCK_COMMAND_NONE || slot->operation == REDLOCK_COMMAND_EXTEND);
+    FUZZ_CHECK(slot->operation == REDLOCK_COMMAND_NONE ||
+               slot->operation == REDLOCK_COMMAND_EXTEND);
     slot->operation = REDLOCK_COMMAND_RELEASE;
     slot->released = true;
     slot->kept = false;
@@ -825,7 +890,9 @@ static void inspect(struct slot *slot)
     size_t size;
     void *name = lend_name(slot, fuzz_byte(&w.input), &size);
 
-    if (!name || redlock_start_inspect(&w.engine, slot->lock, name, size, slot->sights, w.now_us) != REDLOCK_OK) return;
+    if (!name || redlock_start_inspect(&w.engine, slot->lock, name, size, slot->sights, w.now_us) !=
+                     REDLOCK_OK)
+        return;
     FUZZ_CHECK(slot->operation == REDLOCK_COMMAND_NONE);
     slot->operation = REDLOCK_COMMAND_GETRANGE;
 }
@@ -841,10 +908,13 @@ static void adopt(struct slot *slot)
 
     if (!name || w.token_count + 16 >= TOKENS_MAX) return;
     redlock_token(slot->lock, text);
-    if ((how & 4) || strspn(text, "0") == strlen(text)) snprintf(text, sizeof text, "%040x", ++w.adopted_count);
+    if ((how & 4) || strspn(text, "0") == strlen(text))
+        snprintf(text, sizeof text, "%040x", ++w.adopted_count);
     if (how & 8) text[how >> 4] = '!';
     if (redlock_adopt(&w.engine, slot->lock,
-                      &(struct redlock_request){ .resource = name, .resource_size = size }, text, w.now_us) != REDLOCK_OK) return;
+                      &(struct redlock_request){ .resource = name, .resource_size = size }, text,
+                      w.now_us) != REDLOCK_OK)
+        return;
     FUZZ_CHECK(!(how & 8) && slot->operation == REDLOCK_COMMAND_NONE);
     slot->released = slot->kept = false;
     slot->extended_until = 0;
@@ -886,7 +956,9 @@ static void move(struct slot *slot)
         struct redlock_name *set = get_memory(from->name_count * sizeof *set);
         lent.names[lent.name_count++] = name = set;
         for (unsigned i = 0; i < from->name_count; i++) {
-            set[i] = (struct redlock_name){ .bytes = fuzz_copy(from_set[i].bytes, from_set[i].size), .size = from_set[i].size };
+            set[i] = (struct redlock_name){
+                .bytes = fuzz_copy(from_set[i].bytes, from_set[i].size), .size = from_set[i].size
+            };
             lent.names[lent.name_count++] = (void *)(uintptr_t)set[i].bytes;
         }
     } else if (slot->name_count > 0) {
@@ -925,7 +997,8 @@ static void ask_everything(void)
 
 /* ---- The schedule ---- */
 
-/* Everybody behaves well for a while. Connections are made, and all is sent, answered and delivered. */
+/* Everybody behaves well for a while. Connections are made, and all is sent,
+ * answered and delivered. */
 static void behave(unsigned nodes, unsigned choice)
 {
     for (unsigned turn = 0; turn < 4; turn++) {
@@ -982,7 +1055,10 @@ static void do_operation(void)
     case 7:  say_raw(k, fuzz_byte(&w.input) % 64); pass(0); deliver(k, SIZE_MAX); break;
     case 8:
     case 9:
-    case 10: pass(0); use_lock(&w.slots[(byte & 15) - 8], byte >> 4 == 10 ? 10 : (byte >> 4) % 10); break;
+    case 10:
+        pass(0);
+        use_lock(&w.slots[(byte & 15) - 8], byte >> 4 == 10 ? 10 : (byte >> 4) % 10);
+        break;
     case 11: behave(byte >> 4 | 1u, 0); break;
     case 12: behave((byte >> 3 | byte >> 4) & 31u, fuzz_byte(&w.input)); break;
     case 13: feed(); break;
@@ -1021,14 +1097,18 @@ static void configure(void)
 
 static void begin(void)
 {
-    static const struct redlock_login login = { .user = "joe", .password = "secret", .database = 3 };
+    static const struct redlock_login login = {
+        .user = "joe", .password = "secret", .database = 3
+    };
     size_t size;
 
     configure();
-    size = REDLOCK_MEMORY(w.session_count, w.config.pipeline, w.config.send_size, w.config.receive_size);
+    size = REDLOCK_MEMORY(w.session_count, w.config.pipeline, w.config.send_size,
+                          w.config.receive_size);
     w.memory = get_memory(size);
     w.nodes = get_memory(w.session_count * sizeof *w.nodes);
-    FUZZ_CHECK(redlock_init(&w.engine, &w.config, w.nodes, w.node_count, w.memory, size, w.now_us) == REDLOCK_OK);
+    FUZZ_CHECK(redlock_init(&w.engine, &w.config, w.nodes, w.node_count, w.memory, size,
+                            w.now_us) == REDLOCK_OK);
     redlock_use_tickets(&w.engine);
     redlock_use_sets(&w.engine);
     redlock_use_restore(&w.engine);

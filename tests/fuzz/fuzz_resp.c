@@ -1,5 +1,5 @@
-/* The RESP parser reports the same items whatever comes, and in whatever pieces it comes. The encoder's
- * output is read back.
+/* The RESP parser reports the same items whatever comes, and in whatever pieces it comes. The
+ * encoder's output is read back.
  *
  * Input: one byte of limits, one that seeds the pieces, then the stream. */
 #include "fuzz.h"
@@ -8,11 +8,13 @@
 
 enum {
     STREAM_MAX = 4096,
-    STEPS_MAX = 4 * STREAM_MAX + 16,    /* Each step consumes something, or takes more bytes in, or ends. */
+    /* Each step consumes something, or takes more bytes in, or ends. */
+    STEPS_MAX = 4 * STREAM_MAX + 16,
     SMALL_WINDOW = RESP_WINDOW_MIN + 9
 };
 
-/* The report about a stream, whatever the pieces. It is a hash of all items, and of the text of a string byte by byte. */
+/* The report about a stream, whatever the pieces. It is a hash of all items, and of the text of a
+ * string byte by byte. */
 struct story {
     uint64_t hash;
     uint64_t items, replies, taken;
@@ -26,21 +28,25 @@ static void tell(struct story *story, uint64_t word)
 }
 
 /* The rules that hold for any single item. */
-static void check_item(const struct resp_item *item, const uint8_t *window, size_t size, const struct resp_limits *limits)
+static void check_item(const struct resp_item *item, const uint8_t *window, size_t size,
+                       const struct resp_limits *limits)
 {
-    bool is_string = item->type == RESP_SIMPLE || item->type == RESP_ERROR || item->type == RESP_BULK;
+    bool is_string =
+        item->type == RESP_SIMPLE || item->type == RESP_ERROR || item->type == RESP_BULK;
 
     FUZZ_CHECK(item->depth <= limits->depth_max && item->depth <= RESP_DEPTH_MAX);
     if (is_string) {
         FUZZ_CHECK(item->data >= window && item->size <= (size_t)(window + size - item->data));
         FUZZ_CHECK(item->size > 0 || item->last);
-        if (item->type == RESP_BULK) FUZZ_CHECK(item->integer >= 0 && (uint64_t)item->integer <= limits->bulk_max);
+        if (item->type == RESP_BULK)
+            FUZZ_CHECK(item->integer >= 0 && (uint64_t)item->integer <= limits->bulk_max);
         else FUZZ_CHECK(item->size <= limits->line_max && item->integer == 0);
     } else {
         FUZZ_CHECK(item->first && item->last && item->data == NULL && item->size == 0);
     }
     if (item->type == RESP_ARRAY) {
-        FUZZ_CHECK(item->integer >= 0 && item->integer <= limits->elements_max && item->depth < limits->depth_max);
+        FUZZ_CHECK(item->integer >= 0 && item->integer <= limits->elements_max &&
+                   item->depth < limits->depth_max);
         FUZZ_CHECK(item->integer == 0 || !item->ends_reply);
     }
     FUZZ_CHECK(!item->ends_reply || item->last);
@@ -74,16 +80,19 @@ static size_t next_piece(struct pieces *pieces, size_t left, size_t room)
 
     if (pieces->all) size = left;
     else if (pieces->dice != 0) {
-        pieces->dice ^= pieces->dice << 13, pieces->dice ^= pieces->dice >> 17, pieces->dice ^= pieces->dice << 5;
+        pieces->dice ^= pieces->dice << 13, pieces->dice ^= pieces->dice >> 17,
+            pieces->dice ^= pieces->dice << 5;
         size = 1 + pieces->dice % 17;
     }
     if (size > left) size = left;
     return size < room ? size : room;
 }
 
-static struct story read_stream(const uint8_t *stream, size_t size, const struct resp_limits *limits, struct pieces pieces)
+static struct story read_stream(const uint8_t *stream, size_t size,
+                                const struct resp_limits *limits, struct pieces pieces)
 {
-    static uint8_t buffer[STREAM_MAX];      /* The window slides over it, and has the bytes that have come so far. */
+    /* The window slides over it, and has the bytes that have come so far. */
+    static uint8_t buffer[STREAM_MAX];
     uint8_t *window = buffer;
     struct story story = { .hash = 14695981039346656037u };
     struct resp_parser parser;
@@ -98,7 +107,8 @@ static struct story read_stream(const uint8_t *stream, size_t size, const struct
         FUZZ_CHECK(step < STEPS_MAX);
         story.status = resp_parse(&parser, window, have, full, &consumed, &item);
         FUZZ_CHECK(consumed <= have);
-        if (full && pieces.window_max >= RESP_WINDOW_MIN) FUZZ_CHECK(consumed > 0 || story.status > RESP_MORE);
+        if (full && pieces.window_max >= RESP_WINDOW_MIN)
+            FUZZ_CHECK(consumed > 0 || story.status > RESP_MORE);
         if (story.status == RESP_OK) {
             check_item(&item, window, have, limits);
             tell_item(&story, &item);
@@ -108,7 +118,8 @@ static struct story read_stream(const uint8_t *stream, size_t size, const struct
         window += consumed;
         if (story.status == RESP_OK) continue;
         if (story.status != RESP_MORE) {
-            FUZZ_CHECK(resp_parse(&parser, window, have, full, &consumed, &item) == story.status && consumed == 0);
+            FUZZ_CHECK(resp_parse(&parser, window, have, full, &consumed, &item) == story.status &&
+                       consumed == 0);
             break;
         }
         if (came == size) break;
@@ -121,8 +132,8 @@ static struct story read_stream(const uint8_t *stream, size_t size, const struct
     return story;
 }
 
-/* If a line is cut by the end of the stream, a full window may have reported a piece of it already, and
- * then only the reports before are the same. Everything else ends alike. */
+/* If a line is cut by the end of the stream, a full window may have reported a piece of it already,
+ * and then only the reports before are the same. Everything else ends alike. */
 static void check_same(const struct story *a, const struct story *b, bool exactly)
 {
     FUZZ_CHECK(a->status == b->status);
@@ -133,22 +144,30 @@ static void check_same(const struct story *a, const struct story *b, bool exactl
 
 /* A window that is always called full hands a string out in pieces; in the end the reports are the
  * same, unless the stream ended or broke in the middle of a string. */
-static void check_parser(const uint8_t *stream, size_t size, const struct resp_limits *limits, uint32_t dice)
+static void check_parser(const uint8_t *stream, size_t size, const struct resp_limits *limits,
+                         uint32_t dice)
 {
-    const struct story whole = read_stream(stream, size, limits, (struct pieces){ .window_max = STREAM_MAX, .all = true });
-    const struct story bytes = read_stream(stream, size, limits, (struct pieces){ .window_max = STREAM_MAX });
-    const struct story pieces = read_stream(stream, size, limits, (struct pieces){ .window_max = STREAM_MAX, .dice = dice });
-    const struct story small = read_stream(stream, size, limits, (struct pieces){ .window_max = SMALL_WINDOW, .dice = dice });
+    const struct story whole =
+        read_stream(stream, size, limits, (struct pieces){ .window_max = STREAM_MAX, .all = true });
+    const struct story bytes =
+        read_stream(stream, size, limits, (struct pieces){ .window_max = STREAM_MAX });
+    const struct story pieces = read_stream(
+        stream, size, limits, (struct pieces){ .window_max = STREAM_MAX, .dice = dice });
+    const struct story small = read_stream(
+        stream, size, limits, (struct pieces){ .window_max = SMALL_WINDOW, .dice = dice });
 
     check_same(&whole, &bytes, true);
     check_same(&whole, &pieces, true);
     check_same(&whole, &small, false);
 }
 
-/* A written command is read back as an array of bulk strings, and nothing is written beyond the buffer. */
+/* A written command is read back as an array of bulk strings, and nothing is written
+ * beyond the buffer. */
 static void check_encoder(const uint8_t *bytes, size_t size)
 {
-    const struct resp_limits limits = { .line_max = 0, .bulk_max = STREAM_MAX, .elements_max = 8, .depth_max = 1 };
+    const struct resp_limits limits = {
+        .line_max = 0, .bulk_max = STREAM_MAX, .elements_max = 8, .depth_max = 1
+    };
     size_t first = size / 3, second = size - first, room = size + 64, consumed, at = 0;
     int64_t number = (int64_t)(((uint64_t)size << 32 | second) * 0x9e3779b97f4a7c15u);
     uint8_t *out = malloc(room);
@@ -166,16 +185,18 @@ static void check_encoder(const uint8_t *bytes, size_t size)
     resp_bytes(&w, bytes + first, second);
     if (resp_end(&w)) {
         resp_parser_init(&parser, &limits);
-        FUZZ_CHECK(resp_parse(&parser, out, w.used, false, &consumed, &item) == RESP_OK && item.integer == 3);
+        FUZZ_CHECK(resp_parse(&parser, out, w.used, false, &consumed, &item) == RESP_OK &&
+                   item.integer == 3);
         at += consumed;
-        FUZZ_CHECK(resp_parse(&parser, out + at, w.used - at, false, &consumed, &item) == RESP_OK && item.size == first &&
-                   memcmp(item.data, bytes, first) == 0);
+        FUZZ_CHECK(resp_parse(&parser, out + at, w.used - at, false, &consumed, &item) == RESP_OK &&
+                   item.size == first && memcmp(item.data, bytes, first) == 0);
         at += consumed;
-        FUZZ_CHECK(resp_parse(&parser, out + at, w.used - at, false, &consumed, &item) == RESP_OK && item.size == length &&
-                   memcmp(item.data, digits, length) == 0);
+        FUZZ_CHECK(resp_parse(&parser, out + at, w.used - at, false, &consumed, &item) == RESP_OK &&
+                   item.size == length && memcmp(item.data, digits, length) == 0);
         at += consumed;
-        FUZZ_CHECK(resp_parse(&parser, out + at, w.used - at, false, &consumed, &item) == RESP_OK && item.size == second &&
-                   item.ends_reply && memcmp(item.data, bytes + first, second) == 0 && at + consumed == w.used);
+        FUZZ_CHECK(resp_parse(&parser, out + at, w.used - at, false, &consumed, &item) == RESP_OK &&
+                   item.size == second && item.ends_reply &&
+                   memcmp(item.data, bytes + first, second) == 0 && at + consumed == w.used);
     } else {
         FUZZ_CHECK(w.used == 0 && w.full && !w.miscounted);
     }
@@ -186,9 +207,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct resp_limits choices[] = {
         { .line_max = 1000, .bulk_max = 1000, .elements_max = 1000, .depth_max = 8 },
-        { .line_max = 16384, .bulk_max = 65536, .elements_max = 4096, .depth_max = 3 },     /* Those of redlock. */
+        /* Those of redlock. */
+        { .line_max = 16384, .bulk_max = 65536, .elements_max = 4096, .depth_max = 3 },
         { .line_max = 40, .bulk_max = 40, .elements_max = 2, .depth_max = 1 },
-        { .line_max = SIZE_MAX, .bulk_max = SIZE_MAX, .elements_max = UINT32_MAX, .depth_max = UINT8_MAX },
+        { .line_max = SIZE_MAX, .bulk_max = SIZE_MAX, .elements_max = UINT32_MAX,
+          .depth_max = UINT8_MAX },
         { .line_max = 0, .bulk_max = 0, .elements_max = 0, .depth_max = 0 },
     };
     struct fuzz_input input = { data, size };

@@ -1,13 +1,15 @@
-/* Replays old inputs of a fuzz target, without a fuzzer. The program includes the target and says its name.
+/* Replays old inputs of a fuzz target, without a fuzzer. The program includes the target and says
+ * its name.
  *
  *     #include "../fuzz/fuzz_resp.c"
  *     #include "../fuzz/replay.h"
  *     REPLAY("resp")
  *
  * Prints TAP, one point for each directory. They are tests/fuzz/corpus/NAME, and
- * tests/fuzz/crashes/NAME, which has every input that ever broke something, and some made by hand that
- * look as if they could. It must be run at the top of the tree. A file that breaks a rule ends the
- * program; its name is printed before it is fed. The arguments, if any, are files to feed instead. */
+ * tests/fuzz/crashes/NAME, which has every input that ever broke something, and some made by hand
+ * that look as if they could. It must be run at the top of the tree. A file that breaks a rule ends
+ * the program; its name is printed before it is fed. The arguments, if any, are files
+ * to feed instead. */
 #ifndef REPLAY_H
 #define REPLAY_H
 
@@ -69,8 +71,8 @@ static inline int replay_main(const char *name, int argc, char **argv)
         snprintf(path, sizeof path, "tests/fuzz/%s/%s", kinds[i], name);
         count = replay_directory(path);
         good &= count > 0;
-        printf("%s %d - the fuzz target \"%s\" holds on all of %s (%d files)\n", count > 0 ? "ok" : "not ok", i + 1, name, path,
-               count);
+        printf("%s %d - the fuzz target \"%s\" holds on all of %s (%d files)\n",
+               count > 0 ? "ok" : "not ok", i + 1, name, path, count);
     }
     return good ? 0 : 1;
 }

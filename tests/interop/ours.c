@@ -1,8 +1,10 @@
 /* The library's part in a fight, see fight.t. Knows the public headers only.
  *
- *     interop_ours KIND NODES fight RESOURCE DIRECTORY     KIND: plain (and it polls), ticket, set (of RESOURCE and one of
+ *     interop_ours KIND NODES fight RESOURCE DIRECTORY     KIND: plain (and it polls), ticket, set
+ *                                                          (of RESOURCE and one of
  *                                                        its own)
- *     interop_ours inside WHO DIRECTORY                    for "redlock run": what a holder does, once */
+ *     interop_ours inside WHO DIRECTORY                    for "redlock run": what a
+ *                                                          holder does, once */
 #define _XOPEN_SOURCE 700
 
 #include "../../redlock/redlock_client.h"
@@ -20,7 +22,8 @@ enum {
     WAIT_MS = 60000,
     LEFT_EVERY = 10,            /* A holder goes away so often without a release, */
     EXTENDED_EVERY = 5,         /* and so often it extends. */
-    RETRY_MS = 5,               /* Theirs wake nobody, so whoever looks more often has it more often. */
+    /* Theirs wake nobody, so whoever looks more often has it more often. */
+    RETRY_MS = 5,
     PAUSE_MS = 10               /* The longest pause between one time and the next. */
 };
 
@@ -74,7 +77,8 @@ static void increment(const char *directory)
     fclose(file);
 }
 
-static void write_down(const char *directory, const char *who, uint64_t from, uint64_t until, unsigned increments)
+static void write_down(const char *directory, const char *who, uint64_t from, uint64_t until,
+                       unsigned increments)
 {
     FILE *file = open_in(directory, "journal", "a");
     fprintf(file, "%s %" PRIu64 " %" PRIu64 " %u\n", who, from, until, increments);
@@ -91,8 +95,10 @@ static void inside(const char *who, const char *directory)
 
 static enum redlock_status acquire(struct fighter *f, uint32_t ttl_ms)
 {
-    struct redlock_request request = { .resource = f->resource, .resource_size = strlen(f->resource), .ttl_ms = ttl_ms,
-                                       .wait_ms = WAIT_MS, .ticket = strcmp(f->kind, "plain") != 0 };
+    struct redlock_request request = {
+        .resource = f->resource, .resource_size = strlen(f->resource), .ttl_ms = ttl_ms,
+        .wait_ms = WAIT_MS, .ticket = strcmp(f->kind, "plain") != 0
+    };
     f->set[0] = (struct redlock_name){ .bytes = f->resource, .size = strlen(f->resource) };
     f->set[1] = (struct redlock_name){ .bytes = "of our own", .size = strlen("of our own") };
     if (strcmp(f->kind, "set") == 0) {
@@ -134,7 +140,8 @@ static void fight(const char *nodes, struct fighter *f)
 {
     struct redlock_options options;
     redlock_options_init(&options);
-    options.engine.guard_ms = 0;        /* The servers were started a moment ago, and all is thrown away. */
+    /* The servers were started a moment ago, and all is thrown away. */
+    options.engine.guard_ms = 0;
     options.engine.retry_ms = RETRY_MS;
     options.engine.wake_ups = strcmp(f->kind, "plain") != 0;
     redlock_lock_init(&f->lock);
@@ -142,7 +149,7 @@ static void fight(const char *nodes, struct fighter *f)
     srand((unsigned)getpid());
     for (unsigned number = 0; !is_over(f->directory); number++) {
         if (number % LEFT_EVERY == LEFT_EVERY - 1) hold_and_leave(f);
-        else                                       hold_and_release(f, number % EXTENDED_EVERY == 0);
+        else hold_and_release(f, number % EXTENDED_EVERY == 0);
         nap_us((unsigned)rand() % (PAUSE_MS * 1000));
     }
     redlock_close(&f->client, 1000);

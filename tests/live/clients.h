@@ -1,4 +1,5 @@
-/* Shared by the live tests, which open clients of the library and look at them. Knows the public headers only. */
+/* Shared by the live tests, which open clients of the library and look at them. Knows the public
+ * headers only. */
 #ifndef CLIENTS_H
 #define CLIENTS_H
 
@@ -11,8 +12,10 @@
 
 enum {
     TTL_MS = 30000,         /* Longer than SOON_MS, so a missing key has not just run out. */
-    PATIENCE_MS = 10000,    /* A node timeout that only a node in trouble meets, however busy the machine. */
-    CLOSE_MS = 10000        /* Returns as soon as the nodes that answer have confirmed all releases. */
+    /* A node timeout that only a node in trouble meets, however busy the machine. */
+    PATIENCE_MS = 10000,
+    /* Returns as soon as the nodes that answer have confirmed all releases. */
+    CLOSE_MS = 10000
 };
 
 /* No guard, since the servers were started a moment ago and all is thrown away. */
@@ -37,12 +40,14 @@ static inline bool open_client(struct redlock_client *c, const char *nodes)
 static inline bool join(struct redlock_client *c, const char *nodes)
 {
     bool all_vote = open_client(c, nodes) && redlock_connect(c, PATIENCE_MS) == REDLOCK_OK;
-    for (unsigned k = 0; k < redlock_node_count(c); k++) all_vote &= redlock_node_votes(redlock_engine(c), k, redlock_now_us());
+    for (unsigned k = 0; k < redlock_node_count(c); k++)
+        all_vote &= redlock_node_votes(redlock_engine(c), k, redlock_now_us());
     return all_vote;
 }
 
 /* Like open_client with another node timeout, for tests in which a node meets it. */
-static inline bool open_hasty_client(struct redlock_client *c, const char *nodes, uint32_t node_timeout_ms)
+static inline bool open_hasty_client(struct redlock_client *c, const char *nodes,
+                                     uint32_t node_timeout_ms)
 {
     struct redlock_options options = throw_away_options();
     options.engine.node_timeout_ms = node_timeout_ms;
@@ -79,7 +84,8 @@ static inline bool key_is(const struct server *s, const char *key, const char *v
     return strcmp(ASK(s, "GET", key), value) == 0;
 }
 
-static inline bool key_is_on_all(const struct server *servers, unsigned count, const char *key, const char *value)
+static inline bool key_is_on_all(const struct server *servers, unsigned count, const char *key,
+                                 const char *value)
 {
     for (unsigned k = 0; k < count; k++)
         if (!key_is(&servers[k], key, value)) return false;
@@ -112,17 +118,18 @@ static inline unsigned executed(const struct server *s, const char *command)
     return calls;
 }
 
-#define CHECK_STATUS(actual, expected)                                                                        \
-    do {                                                                                                      \
-        const enum redlock_status status_is = (actual), status_should = (expected);                           \
-        TAP_CHECK(status_is == status_should, "%s is %d (%s), not %s", #actual, (int)status_is,               \
-                  redlock_status_text(status_is), #expected);                                                 \
+#define CHECK_STATUS(actual, expected) \
+    do { \
+        const enum redlock_status status_is = (actual), status_should = (expected); \
+        TAP_CHECK(status_is == status_should, "%s is %d (%s), not %s", #actual, (int)status_is, \
+                  redlock_status_text(status_is), #expected); \
     } while (0)
 
-#define CHECK_WORDS(c, k, part)                                                            \
-    do {                                                                                   \
-        const char *words_are = words((c), (k));                                           \
-        TAP_CHECK(strstr(words_are, (part)), "of node %u it says \"%s\", not \"%s\"", (unsigned)(k), words_are, (part)); \
+#define CHECK_WORDS(c, k, part) \
+    do { \
+        const char *words_are = words((c), (k)); \
+        TAP_CHECK(strstr(words_are, (part)), "of node %u it says \"%s\", not \"%s\"", \
+                  (unsigned)(k), words_are, (part)); \
     } while (0)
 
 #endif

@@ -23,7 +23,8 @@
 #include <sys/wait.h>
 
 enum {
-    START_TRIES = 10,       /* A free port may be taken by somebody else before the server has it. */
+    /* A free port may be taken by somebody else before the server has it. */
+    START_TRIES = 10,
     START_MS = 20000,       /* A machine that is busy with other tests takes its time. */
     ANSWER_MS = 20000,
     PROCESSES_MAX = 256     /* Running at once. */
@@ -38,7 +39,8 @@ struct news {
 static struct {
     pid_t owner;            /* The test program; 0 until the first server. */
     pid_t sweeper;
-    int news;               /* Pipe to the sweeper. Its end of file is the end of the test program. */
+    /* Pipe to the sweeper. Its end of file is the end of the test program. */
+    int news;
     unsigned count;
     uint16_t ports[SERVERS_MAX];
     char directory[64];
@@ -60,7 +62,9 @@ void bail_out(const char *format, ...)
 
 void nap_ms(unsigned ms)
 {
-    struct timespec left = { .tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000 };
+    struct timespec left = {
+        .tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000
+    };
     while (nanosleep(&left, &left) < 0 && errno == EINTR) {}
 }
 
@@ -71,7 +75,7 @@ uint64_t clock_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* --- The sweeper ------------------------------------------------------------------------------------------------ */
+/* ---- The sweeper ---- */
 
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *position)
 {
@@ -89,7 +93,8 @@ static void note(pid_t *pids, const struct news *news)
         }
 }
 
-/* Lives as long as the test program, in a session of its own, so that a Ctrl-C at the terminal does not reach it. */
+/* Lives as long as the test program, in a session of its own, so that a Ctrl-C at the terminal does
+ * not reach it. */
 static void sweep(int news_pipe)
 {
     pid_t pids[PROCESSES_MAX] = { 0 };
@@ -134,7 +139,7 @@ static void start_sweeper(void)
     atexit(end_all);
 }
 
-/* --- The first server ------------------------------------------------------------------------------------------- */
+/* ---- The first server ---- */
 
 static bool find_in_path(const char *name)
 {
@@ -154,9 +159,12 @@ static void find_binary(void)
     bool is_named = named && *named != '\0';
     if (is_named && strchr(named, '/'))
         snprintf(here.binary, sizeof here.binary, "%s", named);
-    else if (is_named ? !find_in_path(named) : !find_in_path("redis-server") && !find_in_path("valkey-server"))
-        bail_out("there is no %s: install the package redis-server (Debian, Ubuntu), redis (Alpine, Arch, Fedora, "
-                 "Homebrew) or valkey, or name a binary in REDIS_SERVER", is_named ? named : "redis-server");
+    else if (is_named ? !find_in_path(named)
+                      : !find_in_path("redis-server") && !find_in_path("valkey-server"))
+        bail_out("there is no %s: install the package redis-server (Debian, Ubuntu), redis "
+                 "(Alpine, Arch, Fedora, "
+                 "Homebrew) or valkey, or name a binary in REDIS_SERVER",
+                 is_named ? named : "redis-server");
     if (access(here.binary, X_OK) < 0) bail_out("%s: %s", here.binary, strerror(errno));
 }
 
@@ -166,15 +174,17 @@ static void prepare(void)
     find_binary();
     const char *temporary = getenv("TMPDIR");
     bool is_short = temporary && *temporary == '/' && strlen(temporary) < 32;
-    snprintf(here.directory, sizeof here.directory, "%s/redlock-XXXXXX", is_short ? temporary : "/tmp");
+    snprintf(here.directory, sizeof here.directory, "%s/redlock-XXXXXX",
+             is_short ? temporary : "/tmp");
     if (mkdtemp(here.directory) == NULL) bail_out("%s: %s", here.directory, strerror(errno));
     here.owner = getpid();
     start_sweeper();
 }
 
-/* --- Processes -------------------------------------------------------------------------------------------------- */
+/* ---- Processes ---- */
 
-/* The child makes itself known before anything else, so that no moment is left in which it could be forgotten. */
+/* The child makes itself known before anything else, so that no moment is left in which it
+ * could be forgotten. */
 pid_t process_fork(void)
 {
     prepare();
@@ -225,12 +235,14 @@ static bool process_has_ended(pid_t pid)
     return true;
 }
 
-/* --- Servers ---------------------------------------------------------------------------------------------------- */
+/* ---- Servers ---- */
 
 /* Binds to the loopback; returns a socket that has it. */
 static int bind_somewhere(uint16_t *port)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
+    };
     socklen_t size = sizeof address;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) < 0
@@ -276,7 +288,8 @@ const char *servers_certificates(void)
     struct stat status;
     prepare();
     if (directory[0] != '\0') return directory;
-    snprintf(directory, sizeof directory, given ? "%s" : "%s/certificates", given ? given : here.directory);
+    snprintf(directory, sizeof directory, given ? "%s" : "%s/certificates",
+             given ? given : here.directory);
     snprintf(command, sizeof command, "tests/live/certificates '%s'", directory);
     if (stat(directory, &status) != 0 && system(command) != 0) bail_out("%s has failed", command);
     return directory;
@@ -298,8 +311,11 @@ bool servers_have_port(unsigned long port)
 static void write_tls_config(FILE *file, const struct server *s)
 {
     const char *certificates = servers_certificates();
-    fprintf(file, "port 0\ntls-port %u\ntls-cert-file %s/server.crt\ntls-key-file %s/server.key\ntls-ca-cert-file %s/ca.crt\n"
-                  "tls-auth-clients no\n", (unsigned)s->port, certificates, certificates, certificates);
+    fprintf(file,
+            "port 0\ntls-port %u\ntls-cert-file %s/server.crt\ntls-key-file "
+            "%s/server.key\ntls-ca-cert-file %s/ca.crt\n"
+            "tls-auth-clients no\n",
+            (unsigned)s->port, certificates, certificates, certificates);
 }
 
 /* The user "tester" lets the tests in where the default user has a password. */
@@ -328,13 +344,15 @@ static void become_server(const struct server *s)
         dup2(fd, STDERR_FILENO);
     }
     bool is_sentinel = strncmp(s->config, "sentinel ", strlen("sentinel ")) == 0;
-    execl(here.binary, "redis-server", config, is_sentinel ? "--sentinel" : (char *)NULL, (char *)NULL);
+    execl(here.binary, "redis-server", config, is_sentinel ? "--sentinel" : (char *)NULL,
+          (char *)NULL);
     _exit(127);
 }
 
 void server_launch(struct server *s)
 {
-    unlink(s->socket);      /* Or the one that answers there might be the one before, not yet gone. */
+    /* Or the one that answers there might be the one before, not yet gone. */
+    unlink(s->socket);
     write_config(s);
     s->pid = process_fork();
     if (s->pid == 0) become_server(s);
@@ -427,12 +445,12 @@ const char *servers_list(const struct server *servers, unsigned count)
     size_t size = 0;
     list[0] = '\0';
     for (unsigned k = 0; k < count; k++)
-        size += (size_t)snprintf(list + size, sizeof list - size, "%s127.0.0.1:%u", k > 0 ? "," : "",
-                                 (unsigned)servers[k].port);
+        size += (size_t)snprintf(list + size, sizeof list - size, "%s127.0.0.1:%u",
+                                 k > 0 ? "," : "", (unsigned)servers[k].port);
     return list;
 }
 
-/* --- Asking ----------------------------------------------------------------------------------------------------- */
+/* ---- Asking ---- */
 
 struct text {
     char *bytes;
@@ -541,12 +559,15 @@ const char *server_ask(const struct server *s, const char *const *words)
     return good ? bytes : "(connection lost)";
 }
 
-/* --- Strangers -------------------------------------------------------------------------------------------------- */
+/* ---- Strangers ---- */
 
-/* The address by which this machine reaches others, or the loopback where it reaches none. Nothing is sent. */
+/* The address by which this machine reaches others, or the loopback where it reaches none. Nothing
+ * is sent. */
 static uint32_t address_of_machine(void)
 {
-    struct sockaddr_in other = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc6336401), .sin_port = htons(9) };
+    struct sockaddr_in other = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc6336401), .sin_port = htons(9)
+    };
     struct sockaddr_in mine;
     socklen_t size = sizeof mine;
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
@@ -569,13 +590,14 @@ static int connect_as_stranger(uint16_t port, uint32_t address)
     return -1;
 }
 
-/* Hands on one way only, the server's unasked messages. Replies are read, or closing would reset the
- * bytes that were handed on. */
+/* Hands on one way only, the server's unasked messages. Replies are read, or closing would reset
+ * the bytes that were handed on. */
 static void hand_on(int from, int to)
 {
     char bytes[2048];
     ssize_t size;
-    while ((size = read(from, bytes, sizeof bytes)) > 0) send(to, bytes, (size_t)size, MSG_NOSIGNAL);
+    while ((size = read(from, bytes, sizeof bytes)) > 0)
+        send(to, bytes, (size_t)size, MSG_NOSIGNAL);
     shutdown(to, SHUT_WR);
     while (read(to, bytes, sizeof bytes) > 0) {}
 }

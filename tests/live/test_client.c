@@ -1,5 +1,5 @@
-/* The blocking face against real servers. Tests its promises when all is well, logins and addresses,
- * other clients, threads and processes. Nodes in trouble are in test_nodes.c. */
+/* The blocking face against real servers. Tests its promises when all is well, logins and
+ * addresses, other clients, threads and processes. Nodes in trouble are in test_nodes.c. */
 #define _XOPEN_SOURCE 700
 
 #include "clients.h"
@@ -22,7 +22,7 @@ static struct server locked;                /* Its default user has a password. 
 static struct redlock_client alice, bob;
 static char node_list[128];
 
-/* --- Won, refused, released ------------------------------------------------------------------------------------- */
+/* ---- Won, refused, released ---- */
 
 TEST(a_free_resource_is_won_and_its_token_stands_on_every_node)
 {
@@ -32,7 +32,8 @@ TEST(a_free_resource_is_won_and_its_token_stands_on_every_node)
     CHECK_STATUS(redlock_acquire(&alice, &lock, "won", TTL_MS, 0), REDLOCK_OK);
     CHECK_INT(strlen(token_of(&lock)), REDLOCK_TOKEN_TEXT);
     CHECK_SOON(key_is_on_all(nodes, NODES, "won", token_of(&lock)));
-    for (unsigned k = 0; k < NODES; k++) CHECK_SOON(pttl(&nodes[k], "won") > 0 && pttl(&nodes[k], "won") <= TTL_MS);
+    for (unsigned k = 0; k < NODES; k++)
+        CHECK_SOON(pttl(&nodes[k], "won") > 0 && pttl(&nodes[k], "won") <= TTL_MS);
     redlock_release(&alice, &lock, NULL);
     redlock_close(&alice, CLOSE_MS);
 }
@@ -128,18 +129,20 @@ TEST(a_validity_is_asked_for_that_the_TTL_can_give)
 {
     struct redlock_lock lock;
     struct redlock_request request = {
-        .resource = "minimum", .resource_size = strlen("minimum"), .ttl_ms = TTL_MS, .min_validity_ms = TTL_MS - 50
+        .resource = "minimum", .resource_size = strlen("minimum"), .ttl_ms = TTL_MS,
+        .min_validity_ms = TTL_MS - 50
     };
     redlock_lock_init(&lock);
     CHECK(join(&alice, node_list));
-    CHECK_STATUS(redlock_acquire_request(&alice, &lock, &request), REDLOCK_BAD_TTL);    /* Drift alone takes 102 ms. */
+    /* Drift alone takes 102 ms. */
+    CHECK_STATUS(redlock_acquire_request(&alice, &lock, &request), REDLOCK_BAD_TTL);
     request.min_validity_ms = TTL_MS / 2;
     CHECK_STATUS(redlock_acquire_request(&alice, &lock, &request), REDLOCK_OK);
     redlock_release(&alice, &lock, NULL);
     redlock_close(&alice, CLOSE_MS);
 }
 
-/* --- Extended, expired ------------------------------------------------------------------------------------------ */
+/* ---- Extended, expired ---- */
 
 TEST(an_extension_begins_the_TTL_anew_on_every_node)
 {
@@ -172,7 +175,8 @@ TEST(extensions_end_at_their_limit)
 {
     struct redlock_lock lock;
     const struct redlock_request request = {
-        .resource = "limit", .resource_size = strlen("limit"), .ttl_ms = TTL_MS, .extension_limit = 2
+        .resource = "limit", .resource_size = strlen("limit"), .ttl_ms = TTL_MS,
+        .extension_limit = 2
     };
     redlock_lock_init(&lock);
     CHECK(join(&alice, node_list));
@@ -237,7 +241,7 @@ TEST(an_extension_never_touches_the_key_of_another_and_says_that_it_is_taken)
     CHECK(key_is_on_all(nodes, NODES, "stolen", "stranger"));
 }
 
-/* --- Waiting ---------------------------------------------------------------------------------------------------- */
+/* ---- Waiting ---- */
 
 TEST(no_time_to_wait_means_one_attempt)
 {
@@ -354,7 +358,8 @@ TEST(a_client_that_may_open_no_more_descriptors_still_gets_locks_and_does_not_sp
     CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
     const enum redlock_status won = redlock_acquire(&alice, &held, "crowded", TTL_MS, 0);
     const unsigned before_wait = wait_count;
-    const enum redlock_status refused = redlock_acquire(&alice, &wanted, "crowded", TTL_MS, WAIT_MS);
+    const enum redlock_status refused =
+        redlock_acquire(&alice, &wanted, "crowded", TTL_MS, WAIT_MS);
     const unsigned waits = wait_count - before_wait;
     redlock_release(&alice, &held, NULL);
     redlock_close(&alice, CLOSE_MS);
@@ -365,18 +370,21 @@ TEST(a_client_that_may_open_no_more_descriptors_still_gets_locks_and_does_not_sp
     CHECK_SOON(key_is_gone(nodes, NODES, "crowded"));
 }
 
-/* --- Names and limits ------------------------------------------------------------------------------------------- */
+/* ---- Names and limits ---- */
 
 TEST(a_resource_may_have_any_bytes)
 {
     static const char name[] = "a\0b\r\n$5\r\n*\xff";
     struct redlock_lock lock;
-    const struct redlock_request request = { .resource = name, .resource_size = sizeof name - 1, .ttl_ms = TTL_MS };
+    const struct redlock_request request = {
+        .resource = name, .resource_size = sizeof name - 1, .ttl_ms = TTL_MS
+    };
     redlock_lock_init(&lock);
     CHECK(join(&alice, node_list));
     CHECK_STATUS(redlock_acquire_request(&alice, &lock, &request), REDLOCK_OK);
     for (unsigned k = 0; k < NODES; k++)
-        CHECK_SOON(strcmp(ASK(&nodes[k], "EVAL", "return redis.call('GET', 'a\\0b\\r\\n$5\\r\\n*\\255')", "0"),
+        CHECK_SOON(strcmp(ASK(&nodes[k], "EVAL",
+                              "return redis.call('GET', 'a\\0b\\r\\n$5\\r\\n*\\255')", "0"),
                           token_of(&lock)) == 0);
     CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
     redlock_close(&alice, CLOSE_MS);
@@ -386,7 +394,9 @@ TEST(a_resource_has_1_to_512_bytes)
 {
     static char name[REDLOCK_RESOURCE_MAX + 1];
     struct redlock_lock lock;
-    struct redlock_request request = { .resource = name, .resource_size = sizeof name, .ttl_ms = TTL_MS };
+    struct redlock_request request = {
+        .resource = name, .resource_size = sizeof name, .ttl_ms = TTL_MS
+    };
     memset(name, 'n', sizeof name);
     redlock_lock_init(&lock);
     CHECK(join(&alice, node_list));
@@ -410,7 +420,8 @@ TEST(a_TTL_that_cannot_work_is_refused)
     CHECK_STATUS(redlock_open(&bob, node_list, &options, NULL), REDLOCK_OK);
     CHECK_STATUS(redlock_acquire(&alice, &lock, "ttl", 0, 0), REDLOCK_BAD_TTL);
     CHECK_STATUS(redlock_acquire(&alice, &lock, "ttl", 1, 0), REDLOCK_BAD_TTL);
-    CHECK_STATUS(redlock_acquire(&alice, &lock, "ttl", (uint32_t)REDLOCK_TTL_MS_MAX + 1, 0), REDLOCK_BAD_TTL);
+    CHECK_STATUS(redlock_acquire(&alice, &lock, "ttl", (uint32_t)REDLOCK_TTL_MS_MAX + 1, 0),
+                 REDLOCK_BAD_TTL);
     CHECK_STATUS(redlock_acquire(&bob, &lock, "ttl", 5001, 0), REDLOCK_TTL_OVER_GUARD);
     CHECK_SOON(key_is_gone(nodes, NODES, "ttl"));
     CHECK_STATUS(redlock_acquire(&alice, &lock, "ttl", REDLOCK_TTL_MS_MAX, 0), REDLOCK_OK);
@@ -419,7 +430,7 @@ TEST(a_TTL_that_cannot_work_is_refused)
     redlock_close(&bob, CLOSE_MS);
 }
 
-/* --- Addresses -------------------------------------------------------------------------------------------------- */
+/* ---- Addresses ---- */
 
 /* Runs in a process of its own, with three locks in flight, of which one is made new. */
 static void make_new_in_flight(const char *list, uint32_t wait_ms, unsigned which)
@@ -461,7 +472,8 @@ TEST(a_lock_that_is_made_new_while_it_is_in_use_ends_the_program)
             make_new_in_flight(lists[i / 6], waits[i / 3 % 2], i % 3);
         }
         int status = process_wait(child);
-        TAP_CHECK(status == 128 + SIGILL || status == 128 + SIGTRAP, "lock %u of 3, a wait of %u ms, %s: it ends with %d", i % 3,
+        TAP_CHECK(status == 128 + SIGILL || status == 128 + SIGTRAP,
+                  "lock %u of 3, a wait of %u ms, %s: it ends with %d", i % 3,
                   (unsigned)waits[i / 3 % 2], lists[i / 6], status);
     }
 }
@@ -485,7 +497,8 @@ TEST(a_bad_address_is_named_with_its_place_in_the_list)
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct redlock_mistake mistake = { .node = 99 };
-        if (servers_speak_tls() && strstr(cases[i].list, "rediss")) continue;       /* There it is good. */
+        /* There it is good. */
+        if (servers_speak_tls() && strstr(cases[i].list, "rediss")) continue;
         TAP_CONTEXT("%s", cases[i].list);
         CHECK_STATUS(redlock_open(&alice, cases[i].list, NULL, &mistake), REDLOCK_BAD_ADDRESS);
         CHECK_INT(mistake.node, cases[i].node);
@@ -511,8 +524,8 @@ TEST(the_nodes_of_a_list_are_parted_by_commas_and_white_space_of_any_kind)
     char list[128];
     struct redlock_lock lock;
     redlock_lock_init(&lock);
-    snprintf(list, sizeof list, "\r\n\t127.0.0.1:%d,\n\t 127.0.0.1:%d\r\n127.0.0.1:%d\n", nodes[0].port, nodes[1].port,
-             nodes[2].port);
+    snprintf(list, sizeof list, "\r\n\t127.0.0.1:%d,\n\t 127.0.0.1:%d\r\n127.0.0.1:%d\n",
+             nodes[0].port, nodes[1].port, nodes[2].port);
     CHECK(join(&alice, list));
     CHECK_INT(redlock_node_count(&alice), 3);
     CHECK_STATUS(redlock_acquire(&alice, &lock, "parted", TTL_MS, 0), REDLOCK_OK);
@@ -525,7 +538,8 @@ TEST(a_list_has_1_to_15_nodes)
 {
     CHECK_STATUS(redlock_open(&alice, "", NULL, NULL), REDLOCK_BAD_NODE_COUNT);
     CHECK_STATUS(redlock_open(&alice, " , ", NULL, NULL), REDLOCK_BAD_ADDRESS);
-    CHECK_STATUS(redlock_open(&alice, "h,h,h,h,h,h,h,h,h,h,h,h,h,h,h,h", NULL, NULL), REDLOCK_BAD_NODE_COUNT);
+    CHECK_STATUS(redlock_open(&alice, "h,h,h,h,h,h,h,h,h,h,h,h,h,h,h,h", NULL, NULL),
+                 REDLOCK_BAD_NODE_COUNT);
 }
 
 /* A part of a name has at most 63 bytes, so that no resolver has to ask anybody. */
@@ -536,10 +550,12 @@ TEST(a_name_that_cannot_be_resolved_costs_one_vote)
     char list[256];
     struct redlock_lock lock;
     redlock_lock_init(&lock);
-    snprintf(list, sizeof list, "127.0.0.1:%d,%s,127.0.0.1:%d", nodes[0].port, NO_NAME, nodes[1].port);
+    snprintf(list, sizeof list, "127.0.0.1:%d,%s,127.0.0.1:%d", nodes[0].port, NO_NAME,
+             nodes[1].port);
     CHECK(open_client(&alice, list));
     CHECK_STATUS(redlock_acquire(&alice, &lock, "one-name", TTL_MS, 0), REDLOCK_OK);
-    for (unsigned i = 0; i < 500 && redlock_vote_of(&lock, 1) == REDLOCK_VOTE_PENDING; i++) (void)redlock_run_for(&alice, NULL, 10);
+    for (unsigned i = 0; i < 500 && redlock_vote_of(&lock, 1) == REDLOCK_VOTE_PENDING; i++)
+        (void)redlock_run_for(&alice, NULL, 10);
     CHECK_INT(redlock_vote_of(&lock, 1), REDLOCK_VOTE_NOT_ASKED);
     CHECK_INT(trouble(&alice, 1), REDLOCK_TROUBLE_UNREACHABLE);
     CHECK(strcmp(words(&alice, 1), "ok") != 0);
@@ -572,7 +588,8 @@ static void check_node_works(const char *address)
 }
 
 /* The only node there is has no vote, and the library says why. */
-static void check_node_is_named(const char *address, enum redlock_trouble expected, const char *part)
+static void check_node_is_named(const char *address, enum redlock_trouble expected,
+                                const char *part)
 {
     struct redlock_lock lock;
     redlock_lock_init(&lock);
@@ -616,7 +633,8 @@ TEST(a_name_leads_to_its_node)
 {
     char address[64];
     struct addrinfo *found;
-    if (getaddrinfo("localhost", NULL, NULL, &found) != 0) TAP_SKIP("localhost has no address here");
+    if (getaddrinfo("localhost", NULL, NULL, &found) != 0)
+        TAP_SKIP("localhost has no address here");
     freeaddrinfo(found);
     snprintf(address, sizeof address, "localhost:%d", nodes[0].port);
     check_node_works(address);
@@ -631,7 +649,8 @@ TEST(the_database_is_the_one_in_the_address)
     CHECK(open_client(&alice, address));
     CHECK_STATUS(redlock_acquire(&alice, &lock, "database", TTL_MS, 0), REDLOCK_OK);
     CHECK_STR(ASK(&nodes[0], "GET", "database"), "(nil)");
-    CHECK_STR(ASK(&nodes[0], "EVAL", "redis.call('SELECT', 3) return redis.call('GET', KEYS[1])", "1", "database"),
+    CHECK_STR(ASK(&nodes[0], "EVAL", "redis.call('SELECT', 3) return redis.call('GET', KEYS[1])",
+                  "1", "database"),
               token_of(&lock));
     CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
     redlock_close(&alice, CLOSE_MS);
@@ -644,7 +663,7 @@ TEST(a_database_that_the_server_does_not_have_is_named)
     check_node_is_named(address, REDLOCK_TROUBLE_OTHER_ERROR, "DB index");
 }
 
-/* --- Passwords and ACLs ----------------------------------------------------------------------------------------- */
+/* ---- Passwords and ACLs ---- */
 
 TEST(without_the_password_there_is_no_vote_and_the_reason_is_named)
 {
@@ -672,7 +691,8 @@ TEST(a_login_in_the_address_opens_the_node)
 TEST(a_node_is_named_without_its_login)
 {
     char address[160], expected[64];
-    snprintf(address, sizeof address, "redis://worker:hush@127.0.0.1:%d/2 unix:%s", locked.port, nodes[0].socket);
+    snprintf(address, sizeof address, "redis://worker:hush@127.0.0.1:%d/2 unix:%s", locked.port,
+             nodes[0].socket);
     CHECK(open_client(&alice, address));
     snprintf(expected, sizeof expected, "127.0.0.1:%d", locked.port);
     CHECK_STR(redlock_node_address(&alice, 0), expected);
@@ -707,10 +727,11 @@ TEST(a_password_for_a_server_that_has_none_is_named)
 }
 
 /* The rights that a user of the server needs, on keys ~lock:* alone, for everything redlock does.
- * Commands that the scripts call are checked like those of the user. (CLIENT SETNAME is tried and may
- * be refused; AUTH needs no rule.) */
+ * Commands that the scripts call are checked like those of the user. (CLIENT SETNAME is tried and
+ * may be refused; AUTH needs no rule.) */
 static const char *const rules[] = {
-    "+info",                    /* Is it a server of its own, and since when? Without them no vote, or trust_unknown. */
+    /* Is it a server of its own, and since when? Without them no vote, or trust_unknown. */
+    "+info",
     "+set",                     /* Acquire. */
     "+pttl",                    /* When will the holder run out? The extend script needs it, too. */
     "+eval",                    /* Release and extend. Without it no vote. */
@@ -724,7 +745,9 @@ enum { RULES = sizeof rules / sizeof *rules };
 /* Makes the user anew, with all rules but one. */
 static void allow_all_but(const char *missing)
 {
-    const char *words[RULES + 12] = { "ACL", "SETUSER", "least", "reset", "on", ">secret", "~lock:*" };
+    const char *words[RULES + 12] = {
+        "ACL", "SETUSER", "least", "reset", "on", ">secret", "~lock:*"
+    };
     unsigned count = 7;
     for (unsigned i = 0; i < RULES; i++)
         if (missing == NULL || strcmp(rules[i], missing) != 0) words[count++] = rules[i];
@@ -734,7 +757,8 @@ static void allow_all_but(const char *missing)
 static const char *least_address(unsigned database)
 {
     static char address[96];
-    snprintf(address, sizeof address, "redis://least:secret@127.0.0.1:%d/%u", locked.port, database);
+    snprintf(address, sizeof address, "redis://least:secret@127.0.0.1:%d/%u", locked.port,
+             database);
     return address;
 }
 
@@ -750,7 +774,8 @@ TEST(nine_ACL_rules_are_enough_for_everything)
     CHECK_STATUS(redlock_inspect(&alice, "lock:least", &sight), REDLOCK_OK);
     CHECK(sight.seen && sight.exists && sight.ttl_ms > TTL_MS);
     CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
-    CHECK(strstr(ASK(&locked, "ACL", "DRYRUN", "least", "SCRIPT", "LOAD", "return 1"), "no permissions"));
+    CHECK(strstr(ASK(&locked, "ACL", "DRYRUN", "least", "SCRIPT", "LOAD", "return 1"),
+                 "no permissions"));
     ASK(&locked, "SCRIPT", "FLUSH");
     CHECK_STATUS(redlock_acquire(&alice, &lock, "lock:least", TTL_MS, 0), REDLOCK_OK);
     CHECK_STATUS(redlock_extend(&alice, &lock, 2 * TTL_MS), REDLOCK_OK);
@@ -777,8 +802,10 @@ static int come_far_without(const char *missing, unsigned database)
         if (redlock_acquire(&alice, &rival, "lock:least", TTL_MS, 0) == REDLOCK_TAKEN
             && redlock_free_in_ms(&rival) <= TTL_MS)
             came = NOT_EXTENDED;
-        if (came == NOT_EXTENDED && redlock_extend(&alice, &lock, 2 * TTL_MS) == REDLOCK_OK) came = NOT_SEEN;
-        if (came == NOT_SEEN && redlock_inspect(&alice, "lock:least", &sight) == REDLOCK_OK && sight.is_readable)
+        if (came == NOT_EXTENDED && redlock_extend(&alice, &lock, 2 * TTL_MS) == REDLOCK_OK)
+            came = NOT_SEEN;
+        if (came == NOT_SEEN && redlock_inspect(&alice, "lock:least", &sight) == REDLOCK_OK &&
+            sight.is_readable)
             came = NOT_RELEASED;
         unsigned confirmed = 0;
         redlock_release(&alice, &lock, &confirmed);
@@ -841,7 +868,7 @@ TEST(a_key_outside_the_users_pattern_is_no_grant)
     redlock_close(&alice, CLOSE_MS);
 }
 
-/* --- Scripts and connections that go away ----------------------------------------------------------------------- */
+/* ---- Scripts and connections that go away ---- */
 
 static void check_sha1(const char *script, const char *sha1)
 {
@@ -873,7 +900,9 @@ static bool is_back_on_all(const char *resource, const char *token)
 /* One after the other, more of them than may be lost at once. */
 TEST(a_lock_with_a_ticket_gets_its_key_back_from_each_node_that_has_lost_the_key_alone)
 {
-    const struct redlock_request request = { .resource = "led", .resource_size = 3, .ttl_ms = TTL_MS, .ticket = true };
+    const struct redlock_request request = {
+        .resource = "led", .resource_size = 3, .ttl_ms = TTL_MS, .ticket = true
+    };
     struct redlock_lock lock;
     redlock_lock_init(&lock);
     CHECK(join(&alice, node_list));
@@ -912,7 +941,8 @@ TEST(after_SCRIPT_FLUSH_extend_and_release_still_work_in_the_same_round)
 
 static void kill_connections(void)
 {
-    for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+    for (unsigned k = 0; k < NODES; k++)
+        ASK(&nodes[k], "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
 }
 
 TEST(after_CLIENT_KILL_the_client_reconnects_and_the_lock_is_still_its_own)
@@ -943,7 +973,8 @@ TEST(a_release_into_killed_connections_is_owed_and_paid)
     CHECK(key_is_gone(nodes, NODES, "owed"));
 }
 
-/* The new connection takes a second, and until then the queue of the server, which is frozen, is full. */
+/* The new connection takes a second, and until then the queue of the server, which is
+ * frozen, is full. */
 TEST(a_client_that_is_closed_waits_for_a_new_connection_to_pay_what_it_owes)
 {
     enum { FILLERS = 2 };
@@ -963,7 +994,8 @@ TEST(a_client_that_is_closed_waits_for_a_new_connection_to_pay_what_it_owes)
         fcntl(fillers[i], F_SETFL, O_NONBLOCK);
         (void)connect(fillers[i], (struct sockaddr *)&address, sizeof address);
     }
-    CHECK_STATUS(redlock_start_release(redlock_engine(&alice), &lock, redlock_now_us()), REDLOCK_OK);
+    CHECK_STATUS(redlock_start_release(redlock_engine(&alice), &lock, redlock_now_us()),
+                 REDLOCK_OK);
     redlock_cancel(redlock_engine(&alice), &lock, redlock_now_us());
     redlock_part(&alice, &lock);
     CHECK_STATUS(redlock_step(&alice), REDLOCK_OK);
@@ -975,7 +1007,8 @@ TEST(a_client_that_is_closed_waits_for_a_new_connection_to_pay_what_it_owes)
     servers_end(&slow, 1);
 }
 
-/* A node that would not release is asked again a second later; but redlock_close() does not wait so long. */
+/* A node that would not release is asked again a second later; but redlock_close() does not
+ * wait so long. */
 TEST(s5_a_client_that_is_closed_pays_what_was_put_off)
 {
     struct redlock_lock lock;
@@ -1002,7 +1035,8 @@ TEST(neither_release_nor_close_waits_for_a_node_that_is_away)
     CHECK(join(&alice, servers_list(own, NODES)));
     for (unsigned i = 0; i < 2; i++) {
         redlock_lock_init(&locks[i]);
-        CHECK_STATUS(redlock_acquire(&alice, &locks[i], i == 0 ? "one" : "two", TTL_MS, 0), REDLOCK_OK);
+        CHECK_STATUS(redlock_acquire(&alice, &locks[i], i == 0 ? "one" : "two", TTL_MS, 0),
+                     REDLOCK_OK);
     }
     server_crash(&own[2]);
     uint64_t begun_at = clock_ms();
@@ -1013,7 +1047,8 @@ TEST(neither_release_nor_close_waits_for_a_node_that_is_away)
     servers_end(own, 2);
 }
 
-/* A process that slept finds the vote that was missing before the deadline that it was meant for, however late it is. */
+/* A process that slept finds the vote that was missing before the deadline that it was meant for,
+ * however late it is. */
 TEST(what_has_come_counts_before_the_time_that_has_passed)
 {
     enum { TIMEOUT_MS = 3000 };
@@ -1024,7 +1059,8 @@ TEST(what_has_come_counts_before_the_time_that_has_passed)
     CHECK_STATUS(redlock_connect(&alice, PATIENCE_MS), REDLOCK_OK);
     server_freeze(&nodes[1]);
     server_freeze(&nodes[2]);
-    enum redlock_status begun = redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us());
+    enum redlock_status begun =
+        redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us());
     while (redlock_step(&alice) == REDLOCK_OK && redlock_confirmed(&lock) == 0 &&
            redlock_lock_status(&lock) == REDLOCK_PENDING) nap_ms(1);
     const unsigned confirmed = redlock_confirmed(&lock);
@@ -1058,7 +1094,8 @@ TEST(connecting_ahead_tells_whether_a_quorum_has_a_vote)
     for (unsigned k = 0; k < NODES; k++) CHECK(votes(&alice, k));
     CHECK_INT(redlock_node_count(&alice), NODES);
     redlock_close(&alice, CLOSE_MS);
-    snprintf(list, sizeof list, "127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d", nodes[0].port, refused_port(), refused_port());
+    snprintf(list, sizeof list, "127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d", nodes[0].port,
+             refused_port(), refused_port());
     CHECK(open_client(&alice, list));
     CHECK_STATUS(redlock_connect(&alice, PATIENCE_MS), REDLOCK_NO_QUORUM);
     redlock_close(&alice, CLOSE_MS);
@@ -1078,20 +1115,22 @@ TEST(connecting_ahead_ends_in_its_time_where_nodes_hang)
     redlock_close(&alice, CLOSE_MS);
 }
 
-/* --- Other clients ---------------------------------------------------------------------------------------------- */
+/* ---- Other clients ---- */
 
 TEST(a_plain_SET_of_another_client_is_respected_and_ours_by_it)
 {
     struct redlock_lock lock;
     redlock_lock_init(&lock);
     CHECK(join(&alice, node_list));
-    for (unsigned k = 0; k < NODES; k++) CHECK_STR(ASK(&nodes[k], "SET", "plain", "theirs", "NX", "PX", "5000"), "OK");
+    for (unsigned k = 0; k < NODES; k++)
+        CHECK_STR(ASK(&nodes[k], "SET", "plain", "theirs", "NX", "PX", "5000"), "OK");
     CHECK_STATUS(redlock_acquire(&alice, &lock, "plain", TTL_MS, 0), REDLOCK_TAKEN);
     CHECK(key_is_on_all(nodes, NODES, "plain", "theirs"));
     for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "DEL", "plain");
     CHECK_STATUS(redlock_acquire(&alice, &lock, "plain", TTL_MS, 0), REDLOCK_OK);
     for (unsigned k = 0; k < NODES; k++)
-        CHECK_SOON(strcmp(ASK(&nodes[k], "SET", "plain", "theirs", "NX", "PX", "5000"), "(nil)") == 0);
+        CHECK_SOON(strcmp(ASK(&nodes[k], "SET", "plain", "theirs", "NX", "PX", "5000"), "(nil)") ==
+                   0);
     CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
     redlock_close(&alice, CLOSE_MS);
 }
@@ -1191,9 +1230,10 @@ TEST(a_lock_goes_over_to_another_client_by_its_token)
     CHECK(join(&alice, node_list) && join(&bob, node_list));
     CHECK_STATUS(redlock_acquire(&alice, &lock, "adopted", TTL_MS, 0), REDLOCK_OK);
     CHECK_STATUS(redlock_adopt(redlock_engine(&bob), &adopted,
-                               &(struct redlock_request){ .resource = "adopted", .resource_size = strlen("adopted") },
-                               token_of(&lock),
-                               redlock_now_us()), REDLOCK_OK);
+                               &(struct redlock_request){ .resource = "adopted",
+                                                          .resource_size = strlen("adopted") },
+                               token_of(&lock), redlock_now_us()),
+                 REDLOCK_OK);
     CHECK_STATUS(redlock_extend(&bob, &adopted, 2 * TTL_MS), REDLOCK_OK);
     CHECK(redlock_valid_ms(&adopted) > TTL_MS);
     CHECK_STATUS(redlock_release(&bob, &adopted, NULL), REDLOCK_OK);
@@ -1213,7 +1253,8 @@ TEST(s17_a_lock_that_was_adopted_and_not_extended_is_there_when_it_was_parted_fr
     CHECK_STATUS(redlock_connect(&bob, PATIENCE_MS), REDLOCK_OK);
     CHECK_STATUS(redlock_acquire(&alice, &lock, "left", TTL_MS, 0), REDLOCK_OK);
     CHECK_STATUS(redlock_adopt(redlock_engine(&bob), &adopted,
-                               &(struct redlock_request){ .resource = "left", .resource_size = strlen("left") },
+                               &(struct redlock_request){ .resource = "left",
+                                                          .resource_size = strlen("left") },
                                token_of(&lock), redlock_now_us()),
                  REDLOCK_OK);
     for (unsigned k = 0; k <= NODES / 2; k++) server_freeze(&nodes[k]);
@@ -1235,18 +1276,22 @@ TEST(a_wrong_token_adopts_nothing_that_is_there)
     CHECK(join(&bob, node_list));
     give_to_stranger("not-adopted");
     CHECK_STATUS(redlock_adopt(redlock_engine(&bob), &adopted,
-                               &(struct redlock_request){ .resource = "not-adopted", .resource_size = strlen("not-adopted") },
-                               "stranger", redlock_now_us()), REDLOCK_BAD_TOKEN);
+                               &(struct redlock_request){ .resource = "not-adopted",
+                                                          .resource_size = strlen("not-adopted") },
+                               "stranger", redlock_now_us()),
+                 REDLOCK_BAD_TOKEN);
     CHECK_STATUS(redlock_adopt(redlock_engine(&bob), &adopted,
-                               &(struct redlock_request){ .resource = "not-adopted", .resource_size = strlen("not-adopted") },
-                               "0123456789012345678901234567890123456789", redlock_now_us()), REDLOCK_OK);
+                               &(struct redlock_request){ .resource = "not-adopted",
+                                                          .resource_size = strlen("not-adopted") },
+                               "0123456789012345678901234567890123456789", redlock_now_us()),
+                 REDLOCK_OK);
     CHECK_STATUS(redlock_extend(&bob, &adopted, TTL_MS), REDLOCK_TAKEN);
     CHECK_INT(redlock_release(&bob, &adopted, NULL), REDLOCK_LOST);
     redlock_close(&bob, CLOSE_MS);
     CHECK(key_is_on_all(nodes, NODES, "not-adopted", "stranger"));
 }
 
-/* --- Threads and processes -------------------------------------------------------------------------------------- */
+/* ---- Threads and processes ---- */
 
 enum { THREAD_ROUNDS = 200 };
 
@@ -1262,7 +1307,8 @@ static void *take_turns(void *argument)
     struct redlock_lock lock;
     redlock_lock_init(&lock);
     for (unsigned i = 0; i < THREAD_ROUNDS; i++) {
-        work->won += redlock_acquire(work->client, &lock, work->resource, TTL_MS, PATIENCE_MS) == REDLOCK_OK;
+        work->won +=
+            redlock_acquire(work->client, &lock, work->resource, TTL_MS, PATIENCE_MS) == REDLOCK_OK;
         redlock_release(work->client, &lock, NULL);
     }
     return NULL;
@@ -1273,7 +1319,8 @@ TEST(two_clients_in_two_threads_know_nothing_of_each_other)
     struct thread_work works[2] = { { &alice, "thread-a", 0 }, { &bob, "thread-b", 0 } };
     pthread_t threads[2];
     CHECK(join(&alice, node_list) && join(&bob, node_list));
-    for (unsigned i = 0; i < 2; i++) CHECK_INT(pthread_create(&threads[i], NULL, take_turns, &works[i]), 0);
+    for (unsigned i = 0; i < 2; i++)
+        CHECK_INT(pthread_create(&threads[i], NULL, take_turns, &works[i]), 0);
     for (unsigned i = 0; i < 2; i++) pthread_join(threads[i], NULL);
     CHECK_INT(works[0].won, THREAD_ROUNDS);
     CHECK_INT(works[1].won, THREAD_ROUNDS);
@@ -1281,7 +1328,8 @@ TEST(two_clients_in_two_threads_know_nothing_of_each_other)
     redlock_close(&bob, CLOSE_MS);
 }
 
-/* Runs in a child of the process that opened alice. Returns the number of the first call that did not say so, or 0. */
+/* Runs in a child of the process that opened alice. Returns the number of the first call that did
+ * not say so, or 0. */
 static int use_as_child(struct redlock_lock *lock)
 {
     struct redlock_lock other;
@@ -1343,7 +1391,8 @@ TEST(parent_and_child_never_draw_the_same_token)
         redlock_close(&alice, 0);
         bool good = open_client(&alice, node_list)
             && redlock_acquire(&alice, &lock, "dice-child", TTL_MS, 0) == REDLOCK_OK;
-        _exit(!good);       /* The child exits while it holds the lock, whose key is looked at below. */
+        /* The child exits while it holds the lock, whose key is looked at below. */
+        _exit(!good);
     }
     CHECK_INT(process_wait(child), 0);
     CHECK_STATUS(redlock_acquire(&alice, &lock, "dice", TTL_MS, 0), REDLOCK_OK);
@@ -1374,8 +1423,8 @@ TEST(a_client_that_was_stopped_past_its_validity_knows_that_it_holds_nothing)
     pid_t sleeper = process_fork();
     if (sleeper == 0) _exit(hold_asleep());
     process_await_stop(sleeper);
-    CHECK_SOON(key_is_gone(nodes, NODES, "asleep"));    /* It goes from two nodes first, and Bob would have
-                                                         * it on these alone. */
+    /* It goes from two nodes first, and Bob would have it on these alone. */
+    CHECK_SOON(key_is_gone(nodes, NODES, "asleep"));
     CHECK(join(&bob, node_list));
     enum redlock_status status = redlock_acquire(&bob, &lock, "asleep", TTL_MS, PATIENCE_MS);
     CHECK_SOON(key_is_on_all(nodes, NODES, "asleep", token_of(&lock)));
@@ -1415,29 +1464,42 @@ TEST(answers_that_are_read_after_the_TTL_are_no_lock)
     CHECK_INT(process_wait(sleeper), REDLOCK_TOO_LATE);
 }
 
-/* --- Questions of no lock -------------------------------------------------------------------------------------- */
+/* ---- Questions of no lock ---- */
 
 TEST(a_node_is_asked_any_command_and_its_reply_comes_piece_by_piece)
 {
     static uint8_t buffer[65536];
-    const struct redlock_name script = { .bytes = "return {1,'two',{'three'},redis.error_reply('four')}", .size = 52 };
-    const struct redlock_name eval[] = { { .bytes = "EVAL", .size = 4 }, script, { .bytes = "0", .size = 1 } };
+    const struct redlock_name script = {
+        .bytes = "return {1,'two',{'three'},redis.error_reply('four')}", .size = 52
+    };
+    const struct redlock_name eval[] = {
+        { .bytes = "EVAL", .size = 4 }, script, { .bytes = "0", .size = 1 }
+    };
     const struct redlock_name list[] = { { .bytes = "COMMAND", .size = 7 } };
     struct redlock_question question;
     struct redlock_item item;
     CHECK(join(&alice, node_list));
-    CHECK_STATUS(redlock_ask_node(&alice, &question, 1, eval, 3, buffer, sizeof buffer), REDLOCK_OK);
-    CHECK(redlock_next_item(&question, &item) && item.type == REDLOCK_ITEM_ARRAY && item.integer == 4);
-    CHECK(redlock_next_item(&question, &item) && item.type == REDLOCK_ITEM_INTEGER && item.integer == 1 && item.depth == 1);
-    CHECK(redlock_next_item(&question, &item) && item.size == 3 && memcmp(item.bytes, "two", 3) == 0);
-    CHECK(redlock_next_item(&question, &item) && item.type == REDLOCK_ITEM_ARRAY && item.integer == 1);
+    CHECK_STATUS(redlock_ask_node(&alice, &question, 1, eval, 3, buffer, sizeof buffer),
+                 REDLOCK_OK);
+    CHECK(redlock_next_item(&question, &item) && item.type == REDLOCK_ITEM_ARRAY &&
+          item.integer == 4);
+    CHECK(redlock_next_item(&question, &item) && item.type == REDLOCK_ITEM_INTEGER &&
+          item.integer == 1 && item.depth == 1);
+    CHECK(redlock_next_item(&question, &item) && item.size == 3 &&
+          memcmp(item.bytes, "two", 3) == 0);
+    CHECK(redlock_next_item(&question, &item) && item.type == REDLOCK_ITEM_ARRAY &&
+          item.integer == 1);
     CHECK(redlock_next_item(&question, &item) && item.type == REDLOCK_ITEM_BULK && item.depth == 2);
     CHECK(redlock_next_item(&question, &item) && item.type == REDLOCK_ITEM_ERROR);
     CHECK(!redlock_next_item(&question, &item));
-    CHECK_STATUS(redlock_ask_node(&alice, &question, 1, list, 1, buffer, sizeof buffer), REDLOCK_NO_ANSWER); /* S16 */
-    CHECK_STATUS(redlock_ask_node(&alice, &question, NODES, eval, 3, buffer, sizeof buffer), REDLOCK_BAD_QUESTION);
+    /* S16 */
+    CHECK_STATUS(redlock_ask_node(&alice, &question, 1, list, 1, buffer, sizeof buffer),
+                 REDLOCK_NO_ANSWER);
+    CHECK_STATUS(redlock_ask_node(&alice, &question, NODES, eval, 3, buffer, sizeof buffer),
+                 REDLOCK_BAD_QUESTION);
     redlock_close(&alice, CLOSE_MS);
-    CHECK_STATUS(redlock_ask_node(&alice, &question, 1, eval, 3, buffer, sizeof buffer), REDLOCK_NOT_OPEN);
+    CHECK_STATUS(redlock_ask_node(&alice, &question, 1, eval, 3, buffer, sizeof buffer),
+                 REDLOCK_NOT_OPEN);
 }
 
 /* Its memory may be another's by then, and the copy is in the client's own. */
@@ -1460,7 +1522,7 @@ TEST(redlock_next_done_never_names_a_lock_that_was_handed_over)
     redlock_close(&alice, CLOSE_MS);
 }
 
-/* --- Once per period ------------------------------------------------------------------------------------------- */
+/* ---- Once per period ---- */
 
 TEST(s18_one_of_two_clients_marks_a_period_and_the_other_is_told_who_did)
 {
@@ -1485,7 +1547,8 @@ TEST(s18_one_of_two_clients_marks_a_period_and_the_other_is_told_who_did)
     CHECK_STATUS(redlock_mark_period(&bob, &mark, &lock, &of_bob, 0), REDLOCK_NOT_OPEN);
 }
 
-/* While they hang there is no quorum of marks; the same holder finds marks that were sent then as its own. */
+/* While they hang there is no quorum of marks; the same holder finds marks that were sent then as
+ * its own. */
 TEST(s18_a_holder_asks_again_for_marks_for_as_long_as_it_says)
 {
     static struct redlock_mark mark;

@@ -1,5 +1,5 @@
-/* The event-loop face against real servers, in loops around poll() and, on Linux, epoll. Tests one lock
- * and five hundred at once, waiting, giving up, and that a loop with nothing to do sleeps. */
+/* The event-loop face against real servers, in loops around poll() and, on Linux, epoll. Tests one
+ * lock and five hundred at once, waiting, giving up, and that a loop with nothing to do sleeps. */
 #define _XOPEN_SOURCE 700
 
 #include "clients.h"
@@ -29,7 +29,7 @@ static struct server nodes[NODES];
 static struct redlock_client alice, bob;
 static char node_list[128];
 
-/* --- Loops. Each does one turn: waits for at most wait_ms, then steps. ------------------------------------------ */
+/* ---- Loops. Each does one turn: waits for at most wait_ms, then steps. ---- */
 
 static int shorter(int a, int b)
 {
@@ -43,7 +43,8 @@ static enum redlock_status poll_turn(struct redlock_client *c, int wait_ms)
     for (unsigned k = 0; k < count; k++) {
         unsigned events = redlock_events(c, k);
         fds[k].fd = redlock_fd(c, k);
-        fds[k].events = (short)((events & REDLOCK_READ ? POLLIN : 0) | (events & REDLOCK_WRITE ? POLLOUT : 0));
+        fds[k].events =
+            (short)((events & REDLOCK_READ ? POLLIN : 0) | (events & REDLOCK_WRITE ? POLLOUT : 0));
     }
     poll(fds, count, shorter(redlock_poll_ms(c), wait_ms));
     return redlock_step(c);
@@ -55,7 +56,8 @@ struct watch {
     int epoll;
     int fds[SESSIONS_MAX];
     unsigned events[SESSIONS_MAX];
-    unsigned refused;           /* How often the kernel knew that a descriptor was not the one it looked like. */
+    /* How often the kernel knew that a descriptor was not the one it looked like. */
+    unsigned refused;
 };
 
 static void watch_session(struct watch *w, struct redlock_client *c, unsigned k)
@@ -64,7 +66,9 @@ static void watch_session(struct watch *w, struct redlock_client *c, unsigned k)
     unsigned events = redlock_events(c, k);
     struct epoll_event event = { (events & REDLOCK_READ ? (uint32_t)EPOLLIN : 0u)
                                | (events & REDLOCK_WRITE ? (uint32_t)EPOLLOUT : 0u), { .u32 = k } };
-    if (fd >= 0 && epoll_ctl(w->epoll, fd == w->fds[k] ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) < 0) w->refused++;
+    if (fd >= 0 &&
+        epoll_ctl(w->epoll, fd == w->fds[k] ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) < 0)
+        w->refused++;
     w->fds[k] = fd;
     w->events[k] = events;
 }
@@ -74,7 +78,8 @@ static enum redlock_status epoll_turn(struct watch *w, struct redlock_client *c,
     struct epoll_event events[SESSIONS_MAX];
     unsigned ready = 0;
     for (unsigned k = 0; k < redlock_sessions(redlock_engine(c)); k++)
-        if (redlock_fd(c, k) != w->fds[k] || redlock_events(c, k) != w->events[k]) watch_session(w, c, k);
+        if (redlock_fd(c, k) != w->fds[k] || redlock_events(c, k) != w->events[k])
+            watch_session(w, c, k);
     int count = epoll_wait(w->epoll, events, SESSIONS_MAX, shorter(redlock_poll_ms(c), wait_ms));
     for (int i = 0; i < count; i++) ready |= 1u << events[i].data.u32;
     return redlock_step_ready(c, ready);
@@ -99,19 +104,23 @@ static unsigned turn_for(struct redlock_client *c, unsigned ms)
     return turns;
 }
 
-static enum redlock_status acquire(struct redlock_client *c, struct redlock_lock *lock, const char *resource,
-                                   uint32_t ttl_ms, uint32_t wait_ms)
+static enum redlock_status acquire(struct redlock_client *c, struct redlock_lock *lock,
+                                   const char *resource, uint32_t ttl_ms, uint32_t wait_ms)
 {
     const struct redlock_request request = {
-        .resource = resource, .resource_size = strlen(resource), .ttl_ms = ttl_ms, .wait_ms = wait_ms
+        .resource = resource, .resource_size = strlen(resource), .ttl_ms = ttl_ms,
+        .wait_ms = wait_ms
     };
-    enum redlock_status status = redlock_start_acquire(redlock_engine(c), lock, &request, redlock_now_us());
+    enum redlock_status status =
+        redlock_start_acquire(redlock_engine(c), lock, &request, redlock_now_us());
     return status == REDLOCK_OK ? finish(c, lock) : status;
 }
 
-static enum redlock_status extend(struct redlock_client *c, struct redlock_lock *lock, uint32_t ttl_ms)
+static enum redlock_status extend(struct redlock_client *c, struct redlock_lock *lock,
+                                  uint32_t ttl_ms)
 {
-    enum redlock_status status = redlock_start_extend(redlock_engine(c), lock, ttl_ms, redlock_now_us());
+    enum redlock_status status =
+        redlock_start_extend(redlock_engine(c), lock, ttl_ms, redlock_now_us());
     return status == REDLOCK_OK ? finish(c, lock) : status;
 }
 
@@ -128,7 +137,7 @@ static bool becomes_idle(struct redlock_client *c, const struct redlock_lock *lo
     return redlock_idle(lock);
 }
 
-/* --- One lock --------------------------------------------------------------------------------------------------- */
+/* ---- One lock ---- */
 
 TEST(a_poll_loop_acquires_extends_and_releases)
 {
@@ -148,11 +157,13 @@ TEST(a_poll_loop_acquires_extends_and_releases)
 }
 
 #ifdef __linux__
-static enum redlock_status finish_with_epoll(struct watch *w, struct redlock_client *c, struct redlock_lock *lock)
+static enum redlock_status finish_with_epoll(struct watch *w, struct redlock_client *c,
+                                             struct redlock_lock *lock)
 {
     uint64_t until = clock_ms() + 2 * PATIENCE_MS;
     redlock_step(c);
-    while (redlock_lock_status(lock) == REDLOCK_PENDING && clock_ms() < until) epoll_turn(w, c, 1000);
+    while (redlock_lock_status(lock) == REDLOCK_PENDING && clock_ms() < until)
+        epoll_turn(w, c, 1000);
     return redlock_lock_status(lock);
 }
 
@@ -161,25 +172,30 @@ TEST(an_epoll_loop_acquires_and_releases_across_reconnects)
     struct watch w = { .epoll = epoll_create1(EPOLL_CLOEXEC) };
     struct redlock_lock lock;
     const struct redlock_request request = {
-        .resource = "epoll", .resource_size = strlen("epoll"), .ttl_ms = TTL_MS, .wait_ms = PATIENCE_MS
+        .resource = "epoll", .resource_size = strlen("epoll"), .ttl_ms = TTL_MS,
+        .wait_ms = PATIENCE_MS
     };
     redlock_lock_init(&lock);
     memset(w.fds, -1, sizeof w.fds);
     CHECK(w.epoll >= 0 && open_client(&alice, node_list));
     for (unsigned i = 0; i < 3; i++) {
-        CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()), REDLOCK_OK);
+        CHECK_STATUS(
+            redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()),
+            REDLOCK_OK);
         CHECK_STATUS(finish_with_epoll(&w, &alice, &lock), REDLOCK_OK);
-        CHECK_STATUS(redlock_start_release(redlock_engine(&alice), &lock, redlock_now_us()), REDLOCK_OK);
+        CHECK_STATUS(redlock_start_release(redlock_engine(&alice), &lock, redlock_now_us()),
+                     REDLOCK_OK);
         CHECK_STATUS(finish_with_epoll(&w, &alice, &lock), REDLOCK_OK);
-        for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+        for (unsigned k = 0; k < NODES; k++)
+            ASK(&nodes[k], "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
     }
     CHECK_INT(w.refused, 0);
     redlock_close(&alice, CLOSE_MS);
     close(w.epoll);
 }
 
-/* Gives node k of a client another address that is tried first, and where nobody listens, like a name
- * that leads to ::1 and 127.0.0.1. */
+/* Gives node k of a client another address that is tried first, and where nobody listens, like a
+ * name that leads to ::1 and 127.0.0.1. */
 static bool put_dead_address_first(struct redlock_client *c, unsigned k)
 {
     char address[32];
@@ -197,25 +213,36 @@ TEST(an_epoll_loop_gets_from_one_address_of_a_name_to_the_next)
 {
     struct watch w = { .epoll = epoll_create1(EPOLL_CLOEXEC) };
     struct redlock_lock lock;
-    const struct redlock_request request = { .resource = "next", .resource_size = strlen("next"), .ttl_ms = TTL_MS };
+    const struct redlock_request request = {
+        .resource = "next", .resource_size = strlen("next"), .ttl_ms = TTL_MS
+    };
     redlock_lock_init(&lock);
     memset(w.fds, -1, sizeof w.fds);
     CHECK(w.epoll >= 0 && open_client(&alice, node_list));
     for (unsigned k = 0; k < NODES; k++) CHECK(put_dead_address_first(&alice, k));
-    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()), REDLOCK_OK);
+    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()),
+                 REDLOCK_OK);
     CHECK_STATUS(finish_with_epoll(&w, &alice, &lock), REDLOCK_OK);
     CHECK_INT(w.refused, 0);
-    CHECK_STATUS(redlock_start_release(redlock_engine(&alice), &lock, redlock_now_us()), REDLOCK_OK);
+    CHECK_STATUS(redlock_start_release(redlock_engine(&alice), &lock, redlock_now_us()),
+                 REDLOCK_OK);
     CHECK_STATUS(finish_with_epoll(&w, &alice, &lock), REDLOCK_OK);
     redlock_close(&alice, CLOSE_MS);
     close(w.epoll);
 }
 #else
-TEST(an_epoll_loop_gets_from_one_address_of_a_name_to_the_next) { TAP_SKIP("this system has no epoll"); }
-TEST(an_epoll_loop_acquires_and_releases_across_reconnects) { TAP_SKIP("this system has no epoll"); }
+TEST(an_epoll_loop_gets_from_one_address_of_a_name_to_the_next)
+{
+    TAP_SKIP("this system has no epoll");
+}
+TEST(an_epoll_loop_acquires_and_releases_across_reconnects)
+{
+    TAP_SKIP("this system has no epoll");
+}
 #endif
 
-/* A listener with a queue of one, which is full, so the next client gets through when the first is gone. */
+/* A listener with a queue of one, which is full, so the next client gets through when the
+ * first is gone. */
 struct crowd {
     int listener, other;
     char address[32];
@@ -226,7 +253,9 @@ static bool gather(struct crowd *crowd)
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
     socklen_t size = sizeof address;
     crowd->listener = socket(AF_INET, SOCK_STREAM, 0);
-    if (bind(crowd->listener, (struct sockaddr *)&address, size) < 0 || listen(crowd->listener, 0) < 0) return false;
+    if (bind(crowd->listener, (struct sockaddr *)&address, size) < 0 ||
+        listen(crowd->listener, 0) < 0)
+        return false;
     if (getsockname(crowd->listener, (struct sockaddr *)&address, &size) < 0) return false;
     crowd->other = socket(AF_INET, SOCK_STREAM, 0);
     if (connect(crowd->other, (struct sockaddr *)&address, size) < 0) return false;
@@ -266,8 +295,8 @@ TEST(a_connection_that_the_engine_gave_up_between_two_steps_does_no_harm)
     disperse(&crowd);
 }
 
-/* The first piece of the handshake is answered by a reset, which the second meets. The server's earlier
- * words are there to be read. */
+/* The first piece of the handshake is answered by a reset, which the second meets. The server's
+ * earlier words are there to be read. */
 TEST(a_server_that_turns_us_away_before_we_have_said_all_is_quoted)
 {
     static const char words[] = "-ERR max number of clients reached\r\n";
@@ -325,11 +354,14 @@ TEST(a_lock_that_is_moved_in_the_middle_of_everything_goes_on)
 {
     struct redlock_lock here, there;
     char name[] = "moved", other_name[] = "moved";
-    const struct redlock_request request = { .resource = name, .resource_size = strlen(name), .ttl_ms = TTL_MS };
+    const struct redlock_request request = {
+        .resource = name, .resource_size = strlen(name), .ttl_ms = TTL_MS
+    };
     redlock_lock_init(&here);
     redlock_lock_init(&there);
     CHECK(open_client(&alice, node_list));
-    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &here, &request, redlock_now_us()), REDLOCK_OK);
+    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &here, &request, redlock_now_us()),
+                 REDLOCK_OK);
     redlock_step(&alice);
     redlock_move(redlock_engine(&alice), &there, &here, other_name);
     memset(&here, 0xff, sizeof here);
@@ -348,7 +380,8 @@ TEST(inspect_goes_through_a_loop_too)
     redlock_lock_init(&lock);
     CHECK(open_client(&alice, node_list));
     ASK(&nodes[1], "SET", "sight", "value", "PX", "5000");
-    CHECK_STATUS(redlock_start_inspect(redlock_engine(&alice), &lock, "sight", strlen("sight"), sights, redlock_now_us()),
+    CHECK_STATUS(redlock_start_inspect(redlock_engine(&alice), &lock, "sight", strlen("sight"),
+                                       sights, redlock_now_us()),
                  REDLOCK_OK);
     CHECK_STATUS(finish(&alice, &lock), REDLOCK_OK);
     CHECK(sights[0].seen && !sights[0].exists);
@@ -357,19 +390,21 @@ TEST(inspect_goes_through_a_loop_too)
     redlock_close(&alice, CLOSE_MS);
 }
 
-/* --- Waiting and giving up -------------------------------------------------------------------------------------- */
+/* ---- Waiting and giving up ---- */
 
 TEST(a_waiting_acquire_gets_the_lock_in_the_same_loop_in_which_it_is_released)
 {
     struct redlock_lock first, second;
     const struct redlock_request request = {
-        .resource = "same-loop", .resource_size = strlen("same-loop"), .ttl_ms = TTL_MS, .wait_ms = REDLOCK_FOREVER
+        .resource = "same-loop", .resource_size = strlen("same-loop"), .ttl_ms = TTL_MS,
+        .wait_ms = REDLOCK_FOREVER
     };
     redlock_lock_init(&first);
     redlock_lock_init(&second);
     CHECK(open_client(&alice, node_list));
     CHECK_STATUS(acquire(&alice, &first, "same-loop", TTL_MS, 0), REDLOCK_OK);
-    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &second, &request, redlock_now_us()), REDLOCK_OK);
+    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &second, &request, redlock_now_us()),
+                 REDLOCK_OK);
     turn_for(&alice, 100);
     CHECK_STATUS(redlock_lock_status(&second), REDLOCK_PENDING);
     CHECK_STATUS(redlock_attempt_status(&second), REDLOCK_TAKEN);
@@ -385,8 +420,8 @@ TEST(a_waiting_acquire_is_woken_in_a_loop_over_all_sessions)
     struct redlock_lock held, wanted;
     struct redlock_options options = throw_away_options();
     const struct redlock_request request = {
-        .resource = "woken", .resource_size = strlen("woken"), .ttl_ms = TTL_MS, .wait_ms = REDLOCK_FOREVER,
-        .wall_us = redlock_wall_us()
+        .resource = "woken", .resource_size = strlen("woken"), .ttl_ms = TTL_MS,
+        .wait_ms = REDLOCK_FOREVER, .wall_us = redlock_wall_us()
     };
     options.engine.retry_ms = REDLOCK_RETRY_MS_MAX;
     redlock_lock_init(&held);
@@ -395,7 +430,8 @@ TEST(a_waiting_acquire_is_woken_in_a_loop_over_all_sessions)
     CHECK(open_client(&bob, node_list));
     CHECK_INT(redlock_sessions(redlock_engine(&alice)), 2 * NODES);
     CHECK_STATUS(acquire(&bob, &held, "woken", TTL_MS, 0), REDLOCK_OK);
-    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &wanted, &request, redlock_now_us()), REDLOCK_OK);
+    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &wanted, &request, redlock_now_us()),
+                 REDLOCK_OK);
     turn_for(&alice, 100);
     CHECK_STATUS(redlock_lock_status(&wanted), REDLOCK_PENDING);
     CHECK_STATUS(release(&bob, &held), REDLOCK_OK);
@@ -407,8 +443,8 @@ TEST(a_waiting_acquire_is_woken_in_a_loop_over_all_sessions)
     redlock_close(&bob, CLOSE_MS);
 }
 
-/* Loops did so before there were wake-ups. Nobody waits for the descriptors after those of the nodes,
- * and they stay closed. */
+/* Loops did so before there were wake-ups. Nobody waits for the descriptors after those of the
+ * nodes, and they stay closed. */
 TEST(a_loop_over_the_nodes_alone_needs_no_wake_ups)
 {
     struct redlock_lock held, wanted;
@@ -427,12 +463,14 @@ TEST(a_cancelled_acquire_leaves_nothing)
 {
     struct redlock_lock lock;
     const struct redlock_request request = {
-        .resource = "cancelled", .resource_size = strlen("cancelled"), .ttl_ms = TTL_MS, .wait_ms = REDLOCK_FOREVER
+        .resource = "cancelled", .resource_size = strlen("cancelled"), .ttl_ms = TTL_MS,
+        .wait_ms = REDLOCK_FOREVER
     };
     redlock_lock_init(&lock);
     CHECK(join(&alice, node_list));
     for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "CONFIG", "RESETSTAT");
-    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()), REDLOCK_OK);
+    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()),
+                 REDLOCK_OK);
     redlock_step(&alice);       /* The SETs are on their way. */
     if (redlock_lock_status(&lock) == REDLOCK_PENDING) {
         redlock_cancel(redlock_engine(&alice), &lock, redlock_now_us());
@@ -451,12 +489,14 @@ TEST(a_waiting_acquire_that_is_cancelled_ends_at_once)
 {
     struct redlock_lock lock;
     const struct redlock_request request = {
-        .resource = "queue", .resource_size = strlen("queue"), .ttl_ms = TTL_MS, .wait_ms = REDLOCK_FOREVER
+        .resource = "queue", .resource_size = strlen("queue"), .ttl_ms = TTL_MS,
+        .wait_ms = REDLOCK_FOREVER
     };
     redlock_lock_init(&lock);
     CHECK(open_client(&alice, node_list));
     for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "SET", "queue", "stranger", "PX", "10000");
-    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()), REDLOCK_OK);
+    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()),
+                 REDLOCK_OK);
     turn_for(&alice, 100);
     CHECK_STATUS(redlock_lock_status(&lock), REDLOCK_PENDING);
     redlock_cancel(redlock_engine(&alice), &lock, redlock_now_us());
@@ -469,11 +509,15 @@ TEST(a_waiting_acquire_that_is_cancelled_ends_at_once)
 TEST(a_lock_forgotten_in_the_middle_does_not_disturb_the_next)
 {
     struct redlock_lock lock;
-    const struct redlock_request request = { .resource = "forgotten", .resource_size = strlen("forgotten"), .ttl_ms = 500 };
+    const struct redlock_request request = {
+        .resource = "forgotten", .resource_size = strlen("forgotten"), .ttl_ms = 500
+    };
     CHECK(join(&alice, node_list));
     for (unsigned i = 0; i < 10; i++) {
         redlock_lock_init(&lock);
-        CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()), REDLOCK_OK);
+        CHECK_STATUS(
+            redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()),
+            REDLOCK_OK);
         redlock_step(&alice);
         redlock_forget(redlock_engine(&alice), &lock);
         memset(&lock, 0xff, sizeof lock);
@@ -484,17 +528,20 @@ TEST(a_lock_forgotten_in_the_middle_does_not_disturb_the_next)
     redlock_close(&alice, CLOSE_MS);
 }
 
-/* --- Sleeping --------------------------------------------------------------------------------------------------- */
+/* ---- Sleeping ---- */
 
 enum { TURNS_OF_A_SLEEPER = 40 };    /* Turns in 300 ms. One that spins takes thousands. */
 
 TEST(a_loop_that_has_just_begun_something_does_not_sleep_before_it_has_connected)
 {
     struct redlock_lock lock;
-    const struct redlock_request request = { .resource = "begun", .resource_size = strlen("begun"), .ttl_ms = TTL_MS };
+    const struct redlock_request request = {
+        .resource = "begun", .resource_size = strlen("begun"), .ttl_ms = TTL_MS
+    };
     redlock_lock_init(&lock);
     CHECK(open_client(&alice, node_list));
-    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()), REDLOCK_OK);
+    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()),
+                 REDLOCK_OK);
     CHECK_INT(redlock_poll_ms(&alice), 0);
     CHECK_INT(redlock_fd(&alice, 0), -1);
     CHECK_STATUS(finish(&alice, &lock), REDLOCK_OK);
@@ -539,26 +586,31 @@ TEST(a_loop_that_waits_for_a_lock_sleeps_between_its_attempts)
     struct redlock_lock lock;
     struct redlock_options options = throw_away_options();
     const struct redlock_request request = {
-        .resource = "patience", .resource_size = strlen("patience"), .ttl_ms = TTL_MS, .wait_ms = REDLOCK_FOREVER
+        .resource = "patience", .resource_size = strlen("patience"), .ttl_ms = TTL_MS,
+        .wait_ms = REDLOCK_FOREVER
     };
     options.engine.retry_ms = 100;
     redlock_lock_init(&lock);
     CHECK_STATUS(redlock_open(&alice, node_list, &options, NULL), REDLOCK_OK);
-    for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "SET", "patience", "stranger", "PX", "10000");
+    for (unsigned k = 0; k < NODES; k++)
+        ASK(&nodes[k], "SET", "patience", "stranger", "PX", "10000");
     CHECK_STATUS(redlock_connect(&alice, PATIENCE_MS), REDLOCK_OK);
-    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()), REDLOCK_OK);
+    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()),
+                 REDLOCK_OK);
     redlock_step(&alice);
     CHECK(turn_for(&alice, 300) < 2 * TURNS_OF_A_SLEEPER);
     redlock_cancel(redlock_engine(&alice), &lock, redlock_now_us());
     redlock_close(&alice, CLOSE_MS);
 }
 
-/* --- Many locks at once ----------------------------------------------------------------------------------------- */
+/* ---- Many locks at once ---- */
 
 static struct redlock_lock many[MANY];
 static char names[MANY][32];
-static uint64_t many_memory[
-    REDLOCK_MEMORY(REDLOCK_SESSIONS(NODES, true), MANY_PIPELINE, MANY_SEND_SIZE, MANY_RECEIVE_SIZE) / 8 + 1];
+static uint64_t many_memory[REDLOCK_MEMORY(REDLOCK_SESSIONS(NODES, true), MANY_PIPELINE,
+                                           MANY_SEND_SIZE, MANY_RECEIVE_SIZE) /
+                                8 +
+                            1];
 
 static struct redlock_options roomy_options(void)
 {
@@ -578,9 +630,11 @@ static bool start_all(const char *prefix, uint32_t wait_ms)
         snprintf(names[i], sizeof names[i], "%s-%u", prefix, i);
         redlock_lock_init(&many[i]);
         const struct redlock_request request = {
-            .resource = names[i], .resource_size = strlen(names[i]), .ttl_ms = TTL_MS, .wait_ms = wait_ms
+            .resource = names[i], .resource_size = strlen(names[i]), .ttl_ms = TTL_MS,
+            .wait_ms = wait_ms
         };
-        good &= redlock_start_acquire(redlock_engine(&alice), &many[i], &request, redlock_now_us()) == REDLOCK_OK;
+        good &= redlock_start_acquire(redlock_engine(&alice), &many[i], &request,
+                                      redlock_now_us()) == REDLOCK_OK;
     }
     return good;
 }
@@ -605,9 +659,11 @@ static void check_all_at_once(const char *prefix)
 {
     CHECK(start_all(prefix, 0));
     CHECK_INT(finish_all(REDLOCK_OK), MANY);
-    for (unsigned k = 0; k < NODES; k++) CHECK_SOON(keys_are(&nodes[k], prefix, MANY) || (poll_turn(&alice, 1), false));
+    for (unsigned k = 0; k < NODES; k++)
+        CHECK_SOON(keys_are(&nodes[k], prefix, MANY) || (poll_turn(&alice, 1), false));
     for (unsigned i = 0; i < MANY; i++)
-        CHECK_STATUS(redlock_start_release(redlock_engine(&alice), &many[i], redlock_now_us()), REDLOCK_OK);
+        CHECK_STATUS(redlock_start_release(redlock_engine(&alice), &many[i], redlock_now_us()),
+                     REDLOCK_OK);
     CHECK_INT(finish_all(REDLOCK_OK), MANY);
     for (unsigned i = 0; i < MANY; i++) CHECK(becomes_idle(&alice, &many[i]));
     for (unsigned k = 0; k < NODES; k++) CHECK(keys_are(&nodes[k], prefix, 0));
@@ -656,7 +712,8 @@ TEST(a_node_that_dies_among_five_hundred_locks_takes_none_with_it)
     redlock_step(&alice);
     server_crash(&nodes[0]);
     unsigned won = finish_all(REDLOCK_OK);
-    for (unsigned i = 0; i < MANY; i++) redlock_start_release(redlock_engine(&alice), &many[i], redlock_now_us());
+    for (unsigned i = 0; i < MANY; i++)
+        redlock_start_release(redlock_engine(&alice), &many[i], redlock_now_us());
     unsigned released = finish_all(REDLOCK_OK);
     server_restart(&nodes[0]);
     CHECK_INT(won, MANY);
@@ -666,14 +723,15 @@ TEST(a_node_that_dies_among_five_hundred_locks_takes_none_with_it)
     for (unsigned k = 1; k < NODES; k++) CHECK(keys_are(&nodes[k], "dying", 0));
 }
 
-/* --- Descriptors ------------------------------------------------------------------------------------------------ */
+/* ---- Descriptors ---- */
 
 static int spare[FD_SETSIZE + 16];
 static unsigned spare_count;
 
 static void take_descriptors(void)
 {
-    while (spare_count < sizeof spare / sizeof *spare && (spare[spare_count] = open("/dev/null", O_RDONLY)) >= 0)
+    while (spare_count < sizeof spare / sizeof *spare &&
+           (spare[spare_count] = open("/dev/null", O_RDONLY)) >= 0)
         spare_count++;
 }
 
@@ -687,13 +745,15 @@ static bool allow_descriptors(rlim_t count)
     struct rlimit limit;
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = count;
-    return (limit.rlim_max == RLIM_INFINITY || count <= limit.rlim_max) && setrlimit(RLIMIT_NOFILE, &limit) == 0;
+    return (limit.rlim_max == RLIM_INFINITY || count <= limit.rlim_max) &&
+           setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
 TEST(descriptors_may_be_larger_than_select_could_take)
 {
     struct redlock_lock lock;
-    if (!allow_descriptors(FD_SETSIZE + 100)) TAP_SKIP("no more than 1024 descriptors are allowed here");
+    if (!allow_descriptors(FD_SETSIZE + 100))
+        TAP_SKIP("no more than 1024 descriptors are allowed here");
     redlock_lock_init(&lock);
     take_descriptors();
     bool opened = open_client(&alice, node_list);

@@ -1,5 +1,6 @@
-/* Connections that break all the time, since somebody kills every client of every server twenty times a second. No
- * holder may lose its lock by that, and nobody may wait for ever. RUNS=200 makes more of it than is needed every day. */
+/* Connections that break all the time, since somebody kills every client of every server twenty
+ * times a second. No holder may lose its lock by that, and nobody may wait for ever. RUNS=200 makes
+ * more of it than is needed every day. */
 #define _XOPEN_SOURCE 700
 
 #include "clients.h"
@@ -65,7 +66,8 @@ static int run_all(void)
     redlock_lock_init(&lock);
     if (redlock_open(&client, node_list, &options, NULL) != REDLOCK_OK) return NOT_OPENED;
     for (unsigned i = 0; i < runs(); i++) {
-        enum redlock_status status = redlock_acquire(&client, &lock, "contended", HOLD_TTL_MS, WAIT_MS);
+        enum redlock_status status =
+            redlock_acquire(&client, &lock, "contended", HOLD_TTL_MS, WAIT_MS);
         if (status != REDLOCK_OK) {
             printf("# run %u: %s\n", i, redlock_status_text(status));
             fflush(stdout);

@@ -25,10 +25,11 @@ static bool join_interruptible(struct redlock_client *c)
 {
     struct redlock_options options = throw_away_options();
     options.interruptible = true;
-    return redlock_open(c, node_list, &options, NULL) == REDLOCK_OK && redlock_connect(c, PATIENCE_MS) == REDLOCK_OK;
+    return redlock_open(c, node_list, &options, NULL) == REDLOCK_OK &&
+           redlock_connect(c, PATIENCE_MS) == REDLOCK_OK;
 }
 
-/* --- A wait is given up ----------------------------------------------------------------------------------------- */
+/* ---- A wait is given up ---- */
 
 static void give_to_stranger(const char *key)
 {
@@ -51,7 +52,8 @@ TEST(another_thread_ends_a_wait_and_nothing_is_left_of_it)
     give_to_stranger("waited-for");
     CHECK_INT(pthread_create(&thread, NULL, interrupt_a_little_later, &alice), 0);
     uint64_t begun_at = clock_ms();
-    enum redlock_status status = redlock_acquire(&alice, &lock, "waited-for", TTL_MS, REDLOCK_FOREVER);
+    enum redlock_status status =
+        redlock_acquire(&alice, &lock, "waited-for", TTL_MS, REDLOCK_FOREVER);
     uint64_t took_ms = clock_ms() - begun_at;
     pthread_join(thread, NULL);
     CHECK_STATUS(status, REDLOCK_CANCELLED);
@@ -100,11 +102,13 @@ TEST(a_signal_handler_ends_a_wait)
     CHECK(join_interruptible(&alice));
     give_to_stranger("signalled");
     set_alarm_ms(200);
-    CHECK_STATUS(redlock_acquire(&alice, &lock, "signalled", TTL_MS, REDLOCK_FOREVER), REDLOCK_CANCELLED);
+    CHECK_STATUS(redlock_acquire(&alice, &lock, "signalled", TTL_MS, REDLOCK_FOREVER),
+                 REDLOCK_CANCELLED);
     redlock_close(&alice, CLOSE_MS);
 }
 
-/* Two of three nodes do not answer, so that a grant of the third is there when the acquire is given up. */
+/* Two of three nodes do not answer, so that a grant of the third is there when the acquire
+ * is given up. */
 TEST(what_an_interrupted_acquire_had_is_released)
 {
     struct redlock_lock lock;
@@ -152,7 +156,7 @@ TEST(a_client_that_is_not_interruptible_or_is_closed_takes_no_notice)
     redlock_interrupt(&alice);
 }
 
-/* --- Closing with locks held ------------------------------------------------------------------------------------ */
+/* ---- Closing with locks held ---- */
 
 static struct redlock_lock locks[MANY], *all[MANY];
 static char names[MANY][16];
@@ -220,12 +224,14 @@ TEST(locks_that_are_not_held_are_no_obstacle_to_a_release_of_all)
 TEST(an_acquire_under_way_is_cancelled_by_a_release_of_all)
 {
     const struct redlock_request request = {
-        .resource = "held-back", .resource_size = strlen("held-back"), .ttl_ms = TTL_MS, .wait_ms = REDLOCK_FOREVER
+        .resource = "held-back", .resource_size = strlen("held-back"), .ttl_ms = TTL_MS,
+        .wait_ms = REDLOCK_FOREVER
     };
     struct redlock_lock lock, *only = &lock;
     redlock_lock_init(&lock);
     CHECK(join(&alice, node_list));
-    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()), REDLOCK_OK);
+    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()),
+                 REDLOCK_OK);
     CHECK_STATUS(redlock_step(&alice), REDLOCK_OK);
     CHECK_STATUS(redlock_release_all(&alice, &only, 1, PATIENCE_MS), REDLOCK_OK);
     CHECK_INT(redlock_valid_ms(&lock), 0);
@@ -251,7 +257,7 @@ TEST(a_release_of_all_ends_in_its_time_where_no_quorum_answers_and_says_so)
     delete_keys();
 }
 
-/* --- fork() and exec() ------------------------------------------------------------------------------------------ */
+/* ---- fork() and exec() ---- */
 
 static unsigned connections_of(const struct server *s)
 {
@@ -283,7 +289,8 @@ TEST(a_child_that_closes_its_copy_ends_neither_connections_nor_locks_of_its_pare
     redlock_close(&alice, CLOSE_MS);
 }
 
-/* Counts the descriptors that have come since was[] was filled, and those of them that would outlive exec(). */
+/* Counts the descriptors that have come since was[] was filled, and those of them that would
+ * outlive exec(). */
 static unsigned count_new(const bool was[DESCRIPTORS_MAX], unsigned *inherited)
 {
     unsigned count = 0;
@@ -306,7 +313,8 @@ TEST(no_descriptor_outlives_exec)
     redlock_lock_init(&lock);
     CHECK(join_interruptible(&alice));
     give_to_stranger("exec");
-    CHECK_STATUS(redlock_acquire(&alice, &lock, "exec", TTL_MS, 1000), REDLOCK_TIMEOUT);     /* Opens the subscriptions. */
+    /* Opens the subscriptions. */
+    CHECK_STATUS(redlock_acquire(&alice, &lock, "exec", TTL_MS, 1000), REDLOCK_TIMEOUT);
     CHECK_INT(count_new(was, &inherited), 2 * NODES + 2);
     CHECK_INT(inherited, 0);
     redlock_close(&alice, CLOSE_MS);

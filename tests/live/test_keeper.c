@@ -1,5 +1,5 @@
-/* Locks that are kept, against real servers, by a loop that a blocking program runs now and then, and
- * by the keeper's thread. */
+/* Locks that are kept, against real servers, by a loop that a blocking program runs now and then,
+ * and by the keeper's thread. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -38,7 +38,7 @@ static void take_away(const char *resource)
     for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "SET", resource, "stranger", "PX", "60000");
 }
 
-/* --- In a blocking program without threads ---------------------------------------------------------------------- */
+/* ---- In a blocking program without threads ---- */
 
 static bool keep(struct redlock_client *c, struct redlock_lock *lock, uint32_t hold_ms)
 {
@@ -101,7 +101,8 @@ TEST(keeping_ends_when_the_time_to_hold_is_over)
     uint64_t begun_at = clock_ms();
     CHECK(keep(&alice, &lock, 2 * SHORT_MS));
     enum redlock_status status = REDLOCK_OK;
-    while (status == REDLOCK_OK || status == REDLOCK_EXTENSION_LIMIT) status = redlock_run_for(&alice, &lock, TTL_MS);
+    while (status == REDLOCK_OK || status == REDLOCK_EXTENSION_LIMIT)
+        status = redlock_run_for(&alice, &lock, TTL_MS);
     uint64_t took_ms = clock_ms() - begun_at;
     CHECK_STATUS(status, REDLOCK_LOST);
     CHECK(took_ms > SHORT_MS && took_ms < 3 * SHORT_MS);
@@ -115,7 +116,9 @@ static int keep_asleep(void)
     struct redlock_lock lock;
     redlock_lock_init(&lock);
     if (!join(&alice, node_list)) return 1;
-    if (redlock_acquire(&alice, &lock, "asleep", SHORT_MS, 0) != REDLOCK_OK || !keep(&alice, &lock, 0)) return 2;
+    if (redlock_acquire(&alice, &lock, "asleep", SHORT_MS, 0) != REDLOCK_OK ||
+        !keep(&alice, &lock, 0))
+        return 2;
     raise(SIGSTOP);
     if (redlock_valid_ms(&lock) != 0) return 3;
     if (redlock_run_for(&alice, &lock, TTL_MS) != REDLOCK_LOST) return 4;
@@ -133,7 +136,8 @@ TEST(a_holder_that_was_stopped_finds_its_kept_lock_not_held_and_leaves_that_of_t
     process_await_stop(sleeper);
     CHECK(join(&bob, node_list));
     CHECK_STATUS(redlock_acquire(&bob, &lock, "asleep", TTL_MS, PATIENCE_MS), REDLOCK_OK);
-    CHECK_STATUS(redlock_extend(&bob, &lock, TTL_MS), REDLOCK_OK);      /* A node may have had the other's key for longer. */
+    /* A node may have had the other's key for longer. */
+    CHECK_STATUS(redlock_extend(&bob, &lock, TTL_MS), REDLOCK_OK);
     CHECK_SOON(key_is_on_all(nodes, NODES, "asleep", token_of(&lock)));
     process_continue(sleeper);
     CHECK_INT(process_wait(sleeper), 0);
@@ -142,7 +146,7 @@ TEST(a_holder_that_was_stopped_finds_its_kept_lock_not_held_and_leaves_that_of_t
     redlock_close(&bob, CLOSE_MS);
 }
 
-/* --- By the keeper's thread ------------------------------------------------------------------------------------- */
+/* ---- By the keeper's thread ---- */
 
 static bool start_keeper(void)
 {
@@ -150,10 +154,12 @@ static bool start_keeper(void)
     return redlock_keeper_start(&keeper, node_list, &options, NULL) == REDLOCK_OK;
 }
 
-static enum redlock_status take(struct redlock_kept *kept, const char *resource, uint32_t ttl_ms, uint32_t wait_ms)
+static enum redlock_status take(struct redlock_kept *kept, const char *resource, uint32_t ttl_ms,
+                                uint32_t wait_ms)
 {
     const struct redlock_request request = {
-        .resource = resource, .resource_size = strlen(resource), .ttl_ms = ttl_ms, .wait_ms = wait_ms, .ticket = true
+        .resource = resource, .resource_size = strlen(resource), .ttl_ms = ttl_ms,
+        .wait_ms = wait_ms, .ticket = true
     };
     redlock_kept_init(kept);
     return redlock_keeper_acquire(&keeper, kept, &request, 0);
@@ -226,8 +232,10 @@ TEST(a_keeper_that_cannot_release_in_time_says_so_when_it_is_stopped)
 
 TEST(a_lock_that_a_keeper_holds_or_a_request_that_is_wrong_is_refused_at_once)
 {
-    struct redlock_request request = { .resource = "twice", .resource_size = strlen("twice"), .ttl_ms = TTL_MS, .ticket = true,
-                                       .wall_us = redlock_wall_us() };
+    struct redlock_request request = {
+        .resource = "twice", .resource_size = strlen("twice"), .ttl_ms = TTL_MS, .ticket = true,
+        .wall_us = redlock_wall_us()
+    };
     struct redlock_kept kept;
     CHECK(start_keeper());
     redlock_kept_init(&kept);
@@ -244,7 +252,8 @@ TEST(a_lock_that_a_keeper_holds_or_a_request_that_is_wrong_is_refused_at_once)
     CHECK(key_is_gone(nodes, NODES, "twice"));
 }
 
-#if defined(__linux__) && defined(__LP64__)     /* Elsewhere the call has another name, or the kernel another structure. */
+#if defined(__linux__) && \
+    defined(__LP64__) /* Elsewhere the call has another name, or the kernel another structure. */
 
 /* This thread finds that so much time has passed when it learns that the lock is won. */
 static _Thread_local struct {
@@ -256,14 +265,17 @@ int clock_gettime(clockid_t id, struct timespec *now)
 {
     *now = (struct timespec){ 0 };      /* MSan does not know that a system call writes. */
     int result = (int)syscall(SYS_clock_gettime, id, now);
-    if (sleeps_through.lock && redlock_lock_status(sleeps_through.lock) == REDLOCK_OK) now->tv_sec += sleeps_through.seconds;
+    if (sleeps_through.lock && redlock_lock_status(sleeps_through.lock) == REDLOCK_OK)
+        now->tv_sec += sleeps_through.seconds;
     return result;
 }
 
 /* S10: a lock that was won, and has ended before its holder knew, is none. */
 TEST(s10_a_lock_that_a_thread_learns_of_when_it_is_over_was_won_too_late)
 {
-    struct redlock_request request = { .resource = "overslept", .resource_size = 9, .ttl_ms = TTL_MS };
+    struct redlock_request request = {
+        .resource = "overslept", .resource_size = 9, .ttl_ms = TTL_MS
+    };
     struct redlock_kept kept;
     redlock_kept_init(&kept);
     CHECK(start_keeper());
@@ -333,7 +345,8 @@ TEST(threads_that_share_a_keeper_exclude_each_other)
     static struct errand errands[THREADS];
     pthread_t threads[THREADS];
     CHECK(start_keeper());
-    for (unsigned i = 0; i < THREADS; i++) CHECK_INT(pthread_create(&threads[i], NULL, run_errands, &errands[i]), 0);
+    for (unsigned i = 0; i < THREADS; i++)
+        CHECK_INT(pthread_create(&threads[i], NULL, run_errands, &errands[i]), 0);
     for (unsigned i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     for (unsigned i = 0; i < THREADS; i++) CHECK_INT(errands[i].wins, 25);
     CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
@@ -349,8 +362,10 @@ struct hand_over {
 static void *acquire_for_another(void *context)
 {
     struct hand_over *over = context;
-    const struct redlock_request request = { .resource = "handed", .resource_size = strlen("handed"), .ttl_ms = TTL_MS,
-                                             .wait_ms = PATIENCE_MS };
+    const struct redlock_request request = {
+        .resource = "handed", .resource_size = strlen("handed"), .ttl_ms = TTL_MS,
+        .wait_ms = PATIENCE_MS
+    };
     over->status = redlock_keeper_acquire(&keeper, &over->kept, &request, 0);
     return NULL;
 }
@@ -372,7 +387,8 @@ static bool is_overwritten(const void *data, size_t size)
     return true;
 }
 
-/* The lock's memory is this thread's from its release on. The other one, woken but not there yet, must not look at it. */
+/* The lock's memory is this thread's from its release on. The other one, woken but not there yet,
+ * must not look at it. */
 static bool is_left_alone_after_release(struct hand_over *over)
 {
     pthread_t thread;
@@ -383,7 +399,8 @@ static bool is_left_alone_after_release(struct hand_over *over)
     while (status == REDLOCK_BAD_STATE || status == REDLOCK_LOST);
     memset(&over->kept, 0xa5, sizeof over->kept);
     pthread_join(thread, NULL);
-    return status == REDLOCK_OK && over->status == REDLOCK_OK && is_overwritten(&over->kept, sizeof over->kept);
+    return status == REDLOCK_OK && over->status == REDLOCK_OK &&
+           is_overwritten(&over->kept, sizeof over->kept);
 }
 
 TEST(a_lock_is_not_released_before_the_thread_that_acquires_it_knows)
@@ -425,7 +442,8 @@ static void *wait_in_vain(void *context)
 {
     struct waiter *waiter = context;
     const struct redlock_request request = {
-        .resource = "in-vain", .resource_size = strlen("in-vain"), .ttl_ms = TTL_MS, .wait_ms = REDLOCK_FOREVER
+        .resource = "in-vain", .resource_size = strlen("in-vain"), .ttl_ms = TTL_MS,
+        .wait_ms = REDLOCK_FOREVER
     };
     waiter->status = redlock_keeper_acquire(&keeper, &waiter->kept, &request, 0);
     return NULL;
@@ -434,7 +452,8 @@ static void *wait_in_vain(void *context)
 static bool begins_to_wait(struct waiter *waiter)
 {
     uint64_t until = clock_ms() + PATIENCE_MS;
-    while (redlock_keeper_status(&keeper, &waiter->kept) != REDLOCK_PENDING && clock_ms() < until) nap_ms(10);
+    while (redlock_keeper_status(&keeper, &waiter->kept) != REDLOCK_PENDING && clock_ms() < until)
+        nap_ms(10);
     return redlock_keeper_status(&keeper, &waiter->kept) == REDLOCK_PENDING;
 }
 
@@ -454,7 +473,8 @@ static void check_wait_ends(void (*end)(struct waiter *waiter))
     CHECK_STATUS(waiter.status, REDLOCK_CANCELLED);
     CHECK(has_waited);
     CHECK_INT(valid_ms, 0);
-    CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_NOT_OPEN);   /* It was stopped. */
+    /* It was stopped. */
+    CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_NOT_OPEN);
     CHECK_STATUS(redlock_keeper_status(&keeper, &waiter.kept), REDLOCK_NOT_OPEN);
 }
 
@@ -543,7 +563,8 @@ TEST(a_keeper_that_runs_is_not_started_again)
 TEST(a_wrong_list_of_nodes_starts_no_keeper)
 {
     struct redlock_mistake mistake = { .node = 99 };
-    CHECK_STATUS(redlock_keeper_start(&keeper, "127.0.0.1:70000", NULL, &mistake), REDLOCK_BAD_ADDRESS);
+    CHECK_STATUS(redlock_keeper_start(&keeper, "127.0.0.1:70000", NULL, &mistake),
+                 REDLOCK_BAD_ADDRESS);
     CHECK_INT(mistake.node, 0);
 }
 

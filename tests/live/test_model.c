@@ -1,28 +1,34 @@
-/* The model of redis-server that the tests in virtual time believe, held against a real one. Both get
- * the same random commands, whatever the engine can send and more, in every trouble that the model
- * knows, and must give the same replies, byte for byte.
+/* The model of redis-server that the tests in virtual time believe, held against a real one. Both
+ * get the same random commands, whatever the engine can send and more, in every trouble that the
+ * model knows, and must give the same replies, byte for byte.
  *
  * The exceptions:
- *   PTTL           The two read their clocks one after the other: the same within "blur", the slowest exchange of the round.
- *   INFO           As the engine reads it: run_id is there; the uptime, the mode and the history that was taken over are the same.
+ *   PTTL           The two read their clocks one after the other: the same within "blur", the
+ *                  slowest exchange of the round.
+ *   INFO           As the engine reads it: run_id is there; the uptime, the mode and the history
+ *                  that was taken over are the same.
  *   PROMOTION      The age of the reign, likewise.
- *   ACQUIRE, WAIT  The PTTL that they tell, likewise; and of an AHEAD or BEHIND, the seconds of the clock. So of a poll.
- *   errors         Of a server that is not of version 7.0: the code, and what the engine reads in it. Later versions, and Valkey,
- *                  have other words for the rest.
- *   DEL, FLUSHALL, SCRIPT FLUSH, and other commands of strangers: the model takes them for a bug of the engine. They are sent
+ *   ACQUIRE, WAIT  The PTTL that they tell, likewise; and of an AHEAD or BEHIND, the seconds of the
+ *                  clock. So of a poll.
+ *   errors         Of a server that is not of version 7.0: the code, and what the engine reads in
+ *                  it. Later versions, and Valkey, have other words for the rest.
+ *   DEL, FLUSHALL, SCRIPT FLUSH, and other commands of strangers: the model takes them for a bug of
+ *   the engine. They are sent
  *                  to the server only, and done to the model by hand.
  * These are left out: an ACL that hides keys or channels by name; a command of more than ten words
- * before the login, at which a server hangs up; commands other than SUBSCRIBE on a connection that has
- * subscribed; scripts and options of SET that the engine does not send.
+ * before the login, at which a server hangs up; commands other than SUBSCRIBE on a connection that
+ * has subscribed; scripts and options of SET that the engine does not send.
  *
- * Keys run out by the server's clock and by the model's, so the model is told what the clock was when
- * the command was sent. No command about a key is sent while that key is about to end. If a slow
- * machine makes it uncertain all the same, the round is cut short and another one begins.
+ * Keys run out by the server's clock and by the model's, so the model is told what the clock was
+ * when the command was sent. No command about a key is sent while that key is about to end. If a
+ * slow machine makes it uncertain all the same, the round is cut short and another one begins.
  *
- * When a round ends, the messages are compared that subscriptions of both have heard, and, if it was without trouble, all
- * keys: their types, values, members, scores and ends. (A command may answer right and leave something wrong.)
+ * When a round ends, the messages are compared that subscriptions of both have heard, and, if it
+ * was without trouble, all keys: their types, values, members, scores and ends. (A command may
+ * answer right and leave something wrong.)
  *
- * Each test names the kinds of replies that it must have seen, and how often, since two that are silent agree as well. */
+ * Each test names the kinds of replies that it must have seen, and how often, since two that are
+ * silent agree as well. */
 #define _XOPEN_SOURCE 700
 
 #include "../../redlock/unity_core.c"
@@ -60,7 +66,8 @@ enum {
     NAMES = 16,
     PERMITS = 3,
     SET_MAX = 4,                /* Names of one command, */
-    TOUCHED_MAX = 5 * SET_MAX,  /* and keys. Each name has the resource's, its counter, its waiters, their flag and its mark. */
+    /* and keys. Each name has the resource's, its counter, its waiters, their flag and its mark. */
+    TOUCHED_MAX = 5 * SET_MAX,
     FAIR_NAMES = 2,             /* Names of fair locks, */
     SHARED_NAMES = 3,           /* and of those that are read and written. */
     TOKENS = 4,
@@ -68,7 +75,8 @@ enum {
     REPLY_MAX = 8192,
     KIND_MAX = 96,
     ANSWER_S = 20,
-    BLUR_MS = 3,                /* Blur of the quickest exchange, for two clocks in whole milliseconds, and a margin. */
+    /* Blur of the quickest exchange, for two clocks in whole milliseconds, and a margin. */
+    BLUR_MS = 3,
     SHORT_MS = 60,              /* Keys that run out within a round. */
     LONG_MS = 100000            /* Keys that do not, up to twice as long. */
 };
@@ -143,13 +151,16 @@ static uint64_t fresh_seed(void)
 
 static struct slice name_of(uint32_t number)
 {
-    static const char *const texts[] = { "a", "", "b c", "{door}:1", "'quoted'", "*3\r\n$3\r\n", "\xff\xfe\x80", "%s%n",
-                                         "a#ticket", "a#waiters", "a:1", "a:2" };
+    static const char *const texts[] = {
+        "a", "", "b c", "{door}:1", "'quoted'", "*3\r\n$3\r\n", "\xff\xfe\x80", "%s%n", "a#ticket",
+        "a#waiters", "a:1", "a:2"
+    };
     enum { TEXTS = sizeof texts / sizeof texts[0] };
     static uint8_t longest[NAMES][REDLOCK_RESOURCE_MAX];
     if (number < TEXTS) return slice_of(texts[number]);
     memset(longest[number], 'x', REDLOCK_RESOURCE_MAX);
-    for (uint32_t i = 0; i <= number; i++) longest[number][i * 17] = (uint8_t)i;    /* Zeros among them. */
+    /* Zeros among them. */
+    for (uint32_t i = 0; i <= number; i++) longest[number][i * 17] = (uint8_t)i;
     return (struct slice){ longest[number], number == TEXTS ? REDLOCK_RESOURCE_MAX : number * 9 };
 }
 
@@ -178,12 +189,17 @@ static const uint8_t *any_token(void)
 /* The value of a key that somebody put there. It may be ours, nearly ours, or others'. */
 static struct slice any_value(char text[64])
 {
-    static const char *const others[] = { "", "x", "0123456789", "NX\r\n\xff", "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz" };
+    static const char *const others[] = {
+        "", "x", "0123456789", "NX\r\n\xff", "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"
+    };
     const uint32_t number = dice(20);
     if (number < 5) return slice_of(others[number]);
     memset(text, 'f', 64);
     wire_token_text(any_token(), text);
-    return (struct slice){ (uint8_t *)text, number == 5 ? 41 : number == 6 ? 39 : number == 7 ? 64 : 40 };
+    return (struct slice){ (uint8_t *)text, number == 5   ? 41
+                                            : number == 6 ? 39
+                                            : number == 7 ? 64
+                                                          : 40 };
 }
 
 static uint32_t any_ttl_ms(void)
@@ -242,14 +258,16 @@ static uint64_t distance(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* Does the key end between two moments, or so near to them that the server and the model may rightly differ? */
+/* Does the key end between two moments, or so near to them that the server and the model may
+ * rightly differ? */
 static bool ends_about(const struct model_key *key, uint64_t from_us, uint64_t to_us)
 {
     return key && key->expires_ms > 0 && ms_of(from_us) <= key->expires_ms + blur_ms &&
            key->expires_ms <= ms_of(to_us) + blur_ms;
 }
 
-/* Has the key just as much left as it is to get? If only one of the two may write, they may rightly differ. */
+/* Has the key just as much left as it is to get? If only one of the two may write, they
+ * may rightly differ. */
 static bool is_close_call(const struct model_key *key, int64_t extends_ms, uint64_t now_us)
 {
     return key && key->expires_ms > 0 && trouble && extends_ms > 0 &&
@@ -270,8 +288,8 @@ static bool leases_end_about(const struct model_key *key, uint64_t now_us)
 }
 
 /* Does any of the request's keys end about that time? *awaited: one that does. */
-static bool any_ends_about(const struct line *line, const struct request *request, uint64_t from_us, uint64_t to_us,
-                           const struct model_key **awaited)
+static bool any_ends_about(const struct line *line, const struct request *request, uint64_t from_us,
+                           uint64_t to_us, const struct model_key **awaited)
 {
     for (unsigned i = 0; i < request->key_count; i++) {
         *awaited = key_seen(line->session.database, request->keys[i]);
@@ -280,12 +298,16 @@ static bool any_ends_about(const struct line *line, const struct request *reques
     return false;
 }
 
-static bool any_is_close_call(const struct line *line, const struct request *request, uint64_t now_us)
+static bool any_is_close_call(const struct line *line, const struct request *request,
+                              uint64_t now_us)
 {
     for (unsigned i = 0; i < request->key_count; i++)
-        if (is_close_call(key_seen(line->session.database, request->keys[i]), request->extends_ms, now_us)) return true;
+        if (is_close_call(key_seen(line->session.database, request->keys[i]), request->extends_ms,
+                          now_us))
+            return true;
     for (unsigned i = 0; i < request->key_count && request->has_leases; i++)
-        if (leases_end_about(key_seen(line->session.database, request->keys[i]), now_us)) return true;
+        if (leases_end_about(key_seen(line->session.database, request->keys[i]), now_us))
+            return true;
     return false;
 }
 
@@ -304,14 +326,17 @@ static int connect_server(void)
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     memcpy(address.sun_path, server.socket, sizeof server.socket);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0) bail_out("no connection to the server");
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0)
+        bail_out("no connection to the server");
     return fd;
 }
 
 /* Bytes of the first reply, or 0 while there is no whole one. */
 static size_t reply_size(const uint8_t *data, size_t size)
 {
-    static const struct resp_limits reply_limits = { .line_max = 1024, .bulk_max = REPLY_MAX, .elements_max = 16, .depth_max = 3 };
+    static const struct resp_limits reply_limits = {
+        .line_max = 1024, .bulk_max = REPLY_MAX, .elements_max = 16, .depth_max = 3
+    };
     struct resp_parser parser;
     struct resp_item item = { .ends_reply = false };
     size_t at = 0, consumed;
@@ -327,7 +352,8 @@ static struct slice ask_server(int fd, const struct request *request)
 {
     static uint8_t reply[REPLY_MAX];
     size_t have = 0;
-    if (send(fd, request->bytes, request->size, MSG_NOSIGNAL) != (ssize_t)request->size) bail_out("cannot send");
+    if (send(fd, request->bytes, request->size, MSG_NOSIGNAL) != (ssize_t)request->size)
+        bail_out("cannot send");
     while (have == 0 || reply_size(reply, have) != have) {
         const ssize_t got = recv(fd, reply + have, sizeof reply - have, 0);
         if (got <= 0) bail_out("no answer to %s", request->label);
@@ -342,13 +368,15 @@ static struct slice ask_model(struct line *line, const struct request *request, 
     const size_t first = dice((uint32_t)request->size + 1);
     line->session.out.size = 0;
     model_session_receive(&node, &line->session, request->bytes, first, now_us);
-    model_session_receive(&node, &line->session, request->bytes + first, request->size - first, now_us);
+    model_session_receive(&node, &line->session, request->bytes + first, request->size - first,
+                          now_us);
     return (struct slice){ line->session.out.data, line->session.out.size };
 }
 
 /* ---- Comparing ---- */
 
-static bool other_words;    /* The server is not of the version whose errors the model has word for word, 7.0. */
+/* The server is not of the version whose errors the model has word for word, 7.0. */
+static bool other_words;
 
 /* The beginning, up to the end of so many lines. */
 static struct slice first_lines(struct slice reply, unsigned count)
@@ -378,8 +406,9 @@ static struct redlock_identity identity_of(struct slice info)
 static bool same_identity(struct slice a, struct slice b)
 {
     const struct redlock_identity one = identity_of(a), other = identity_of(b);
-    return one.has_run_id && other.has_run_id && one.history == other.history && one.has_mode && other.has_mode &&
-           one.trouble == other.trouble && distance(one.uptime_s, other.uptime_s) <= 2 + blur_ms / 1000;
+    return one.has_run_id && other.has_run_id && one.history == other.history && one.has_mode &&
+           other.has_mode && one.trouble == other.trouble &&
+           distance(one.uptime_s, other.uptime_s) <= 2 + blur_ms / 1000;
 }
 
 static const uint8_t *last_blank(const uint8_t *data, size_t size)
@@ -409,20 +438,24 @@ static bool same_poll(struct slice a, struct slice b)
     if (place_a) place_a = last_blank(a.data, (size_t)(place_a - a.data));
     if (place_b) place_b = last_blank(b.data, (size_t)(place_b - b.data));
     if (!place_a || !place_b) return false;
-    const struct slice refusal_a = { a.data, (size_t)(place_a - a.data) }, refusal_b = { b.data, (size_t)(place_b - b.data) };
-    return slices_equal((struct slice){ place_a, a.size - refusal_a.size }, (struct slice){ place_b, b.size - refusal_b.size }) &&
+    const struct slice refusal_a = { a.data, (size_t)(place_a - a.data) },
+                       refusal_b = { b.data, (size_t)(place_b - b.data) };
+    return slices_equal((struct slice){ place_a, a.size - refusal_a.size },
+                        (struct slice){ place_b, b.size - refusal_b.size }) &&
            same_refusal(refusal_a, refusal_b);
 }
 
 static bool same_off_clock(struct slice a, struct slice b)
 {
-    static const char *const begins[] = { "-AHEAD of the clock of this node: ", "-BEHIND the clock of this node: " };
+    static const char *const begins[] = {
+        "-AHEAD of the clock of this node: ", "-BEHIND the clock of this node: "
+    };
     for (unsigned i = 0; i < 2; i++) {
         const size_t size = strlen(begins[i]);
         if (a.size < size || b.size < size) continue;
         if (memcmp(a.data, begins[i], size) != 0 || memcmp(b.data, begins[i], size) != 0) continue;
-        return distance(strtoull((const char *)a.data + size, NULL, 10), strtoull((const char *)b.data + size, NULL, 10)) <=
-               1 + blur_ms / 1000;
+        return distance(strtoull((const char *)a.data + size, NULL, 10),
+                        strtoull((const char *)b.data + size, NULL, 10)) <= 1 + blur_ms / 1000;
     }
     return false;
 }
@@ -450,37 +483,45 @@ static bool slice_begins(struct slice text, const char *with)
     return text.size >= strlen(with) && memcmp(text.data, with, strlen(with)) == 0;
 }
 
-/* Of two things that are wrong Valkey 9.1 finds the login before an unknown command, and it and Redis 8.6 the slots of keys before
- * a cluster that is down. While a script runs, Valkey lets CLIENT and SELECT through. */
+/* Of two things that are wrong Valkey 9.1 finds the login before an unknown command, and it and
+ * Redis 8.6 the slots of keys before a cluster that is down. While a script runs, Valkey lets
+ * CLIENT and SELECT through. */
 static bool same_but_for_order(const char *label, struct slice real, struct slice model)
 {
     if (slice_begins(real, "-NOAUTH "))    return slice_begins(model, "-ERR ");
     if (slice_begins(real, "-CROSSSLOT ")) return slice_begins(model, "-CLUSTERDOWN ");
-    return slice_begins(model, "-BUSY ") && (strcmp(label, "CLIENT") == 0 || strcmp(label, "SELECT") == 0);
+    return slice_begins(model, "-BUSY ") &&
+           (strcmp(label, "CLIENT") == 0 || strcmp(label, "SELECT") == 0);
 }
 
-/* Other versions word their errors differently. The code is the same, and so is the engine's reading of
- * it; the words of our own scripts are nobody else's. */
+/* Other versions word their errors differently. The code is the same, and so is the engine's
+ * reading of it; the words of our own scripts are nobody else's. */
 static bool same_trouble(struct slice a, struct slice b)
 {
-    if (!other_words || a.data[0] != '-' || b.size < 1 || !slices_equal(first_word(a), first_word(b))) return false;
+    if (!other_words || a.data[0] != '-' || b.size < 1 ||
+        !slices_equal(first_word(a), first_word(b)))
+        return false;
     const enum redlock_trouble read = wire_trouble((const char *)a.data + 1, a.size - 1);
-    return read == wire_trouble((const char *)b.data + 1, b.size - 1) && read != REDLOCK_TROUBLE_AHEAD;
+    return read == wire_trouble((const char *)b.data + 1, b.size - 1) &&
+           read != REDLOCK_TROUBLE_AHEAD;
 }
 
 static bool same_reply(const char *label, struct slice real, struct slice model)
 {
-    if (slices_equal(real, model) || same_off_clock(real, model) || same_trouble(real, model)) return true;
+    if (slices_equal(real, model) || same_off_clock(real, model) || same_trouble(real, model))
+        return true;
     if (other_words && same_but_for_order(label, real, model)) return true;
-    return model.size > 0 && reply_size(model.data, model.size) == model.size && real.data[0] != '-' &&
-           model.data[0] == real.data[0] && same_but_for_exceptions(label, real, model);
+    return model.size > 0 && reply_size(model.data, model.size) == model.size &&
+           real.data[0] != '-' && model.data[0] == real.data[0] &&
+           same_but_for_exceptions(label, real, model);
 }
 
 /* The kind of a reply is its first line without any time that nobody can foretell. */
 static void count_kind(const char *label, struct slice reply, bool ended)
 {
     char text[KIND_MAX];
-    const bool is_time = (strcmp(label, "PTTL") == 0 || strstr(label, "wait")) && reply.data[0] == ':' && reply.data[1] != '-';
+    const bool is_time = (strcmp(label, "PTTL") == 0 || strstr(label, "wait")) &&
+                         reply.data[0] == ':' && reply.data[1] != '-';
     const int line = (int)first_lines(reply, 1).size - 2;
     snprintf(text, sizeof text, "%s%s %.*s", ended ? "ended: " : "", label, is_time ? 3 : line,
              is_time ? ":ms" : (const char *)reply.data);
@@ -488,8 +529,8 @@ static void count_kind(const char *label, struct slice reply, bool ended)
         kind->times += strncmp(text, kind->begins, strlen(kind->begins)) == 0;
 }
 
-/* If it is uncertain which reply is right, nothing is compared, and the round is over, since the two
- * may have different keys now. */
+/* If it is uncertain which reply is right, nothing is compared, and the round is over, since the
+ * two may have different keys now. */
 static void exchange(struct line *line, const struct request *request)
 {
     const struct model_key *key;
@@ -498,14 +539,16 @@ static void exchange(struct line *line, const struct request *request)
     const struct slice real = ask_server(line->fd, request);
     const uint64_t to_us = server_us();
     note_duration(from_us, to_us);
-    round_over = any_ends_about(line, request, from_us, to_us, &key) || any_is_close_call(line, request, from_us);
+    round_over = any_ends_about(line, request, from_us, to_us, &key) ||
+                 any_is_close_call(line, request, from_us);
     if (round_over) return;
     key = request->key_count > 0 ? key_seen(line->session.database, request->keys[0]) : NULL;
     const bool ended = key && key->expires_ms > 0 && key->expires_ms < ms_of(from_us);
     const struct slice model = ask_model(line, request, from_us);
     sent++;
     TAP_CONTEXT("%s, command %u: the model's reply, not the server's", request->label, sent);
-    if (!same_reply(request->label, real, model)) CHECK_MEM(model.data, model.size, real.data, real.size);
+    if (!same_reply(request->label, real, model))
+        CHECK_MEM(model.data, model.size, real.data, real.size);
     count_kind(request->label, model, ended);
 }
 
@@ -523,10 +566,11 @@ static struct resp_writer begin_request(struct request *request, const char *lab
 static void end_request(struct request *request, const struct resp_writer *writer)
 {
     request->size = writer->used + (writer->apart ? writer->apart_size : 0);
-    if (request->size == 0 || request->size > sizeof request->bytes) bail_out("%s does not fit", request->label);
+    if (request->size == 0 || request->size > sizeof request->bytes)
+        bail_out("%s does not fit", request->label);
     if (!writer->apart) return;
-    memmove(request->bytes + writer->apart_at + writer->apart_size, request->bytes + writer->apart_at,
-            writer->used - writer->apart_at);
+    memmove(request->bytes + writer->apart_at + writer->apart_size,
+            request->bytes + writer->apart_at, writer->used - writer->apart_at);
     memcpy(request->bytes + writer->apart_at, writer->apart, writer->apart_size);
 }
 
@@ -536,7 +580,8 @@ static const uint8_t engines[SUBSCRIPTIONS + 1][REDLOCK_NAME_SIZE] = {
 };
 
 /* Some names, each once, and the keys that a command about them may touch. */
-static unsigned draw_names(struct request *request, struct redlock_name names[SET_MAX], unsigned count)
+static unsigned draw_names(struct request *request, struct redlock_name names[SET_MAX],
+                           unsigned count)
 {
     const uint32_t first = dice(NAMES);
     for (unsigned i = 0; i < count; i++) {
@@ -551,7 +596,8 @@ static unsigned draw_names(struct request *request, struct redlock_name names[SE
     return count;
 }
 
-/* None; small ones; and some that are well before, within and beyond the range that a node's clock allows. */
+/* None; small ones; and some that are well before, within and beyond the range that a
+ * node's clock allows. */
 static uint64_t any_ticket(uint32_t skew_ms)
 {
     const uint64_t now_us = server_us(), skew_us = (uint64_t)skew_ms * 1000;
@@ -572,7 +618,8 @@ static enum row any_row(enum redlock_command command, bool is_script, bool is_on
     case REDLOCK_COMMAND_ACQUIRE:  return is_script ? ROW_ACQUIRE : ROW_SET;
     case REDLOCK_COMMAND_RESTORE:  return ROW_RESTORE;
     case REDLOCK_COMMAND_EXTEND:   return is_one && dice(4) == 0 ? ROW_EXTEND_ONE : ROW_EXTEND;
-    case REDLOCK_COMMAND_RELEASE:  return dice(2) == 0 ? ROW_WAKE : is_one && dice(3) == 0 ? ROW_RELEASE_ONE : ROW_RELEASE;
+    case REDLOCK_COMMAND_RELEASE:
+        return dice(2) == 0 ? ROW_WAKE : is_one && dice(3) == 0 ? ROW_RELEASE_ONE : ROW_RELEASE;
     case REDLOCK_COMMAND_WAIT:     return ROW_WAIT;
     case REDLOCK_COMMAND_GETRANGE: return ROW_GETRANGE;
     default:            return ROW_PTTL;
@@ -580,7 +627,8 @@ static enum row any_row(enum redlock_command command, bool is_script, bool is_on
 }
 
 /* A command of a lock, as the engine writes it; every other time with the token that is there. */
-static void lock_request(struct request *request, enum redlock_command command, const char *label, const struct line *line)
+static void lock_request(struct request *request, enum redlock_command command, const char *label,
+                         const struct line *line)
 {
     static const uint32_t skews_ms[] = { 1, REDLOCK_SKEW_MS, REDLOCK_SKEW_MS_MAX };
     const bool is_script = strncmp(label, "EVAL", 4) == 0;
@@ -601,9 +649,10 @@ static void lock_request(struct request *request, enum redlock_command command, 
     subject.wait_number = command == REDLOCK_COMMAND_WAIT || dice(4) == 0 ? 1 + dice(12) : 0;
     subject.arrived_at = dice(2) == 0 ? dice(3) : server_us();
     const struct wire_row *row = row_at(any_row(command, is_script, subject.name_count == 1)).row;
-    (void)send_encode(&writer, row, wire_form_of(row,
-                                                 strncmp(label, "EVAL ", 5) == 0 ? REDLOCK_FORM_BY_TEXT : REDLOCK_FORM_BY_SHA1),
-                                                 &subject);
+    (void)send_encode(&writer, row,
+                      wire_form_of(row, strncmp(label, "EVAL ", 5) == 0 ? REDLOCK_FORM_BY_TEXT
+                                                                        : REDLOCK_FORM_BY_SHA1),
+                      &subject);
     request->extends_ms = command == REDLOCK_COMMAND_EXTEND ? subject.ttl_ms : 0;
     end_request(request, &writer);
 }
@@ -611,8 +660,9 @@ static void lock_request(struct request *request, enum redlock_command command, 
 /* Permits of "a", whose first slots others lock as well. */
 static struct redlock_name draw_permits(struct request *request)
 {
-    static const char *const suffixes[] = { ":1", ":1#ticket", ":2", ":2#ticket", ":3", ":3#ticket", ":#waiters",
-                                            ":#waiters#waiters" };
+    static const char *const suffixes[] = {
+        ":1", ":1#ticket", ":2", ":2#ticket", ":3", ":3#ticket", ":#waiters", ":#waiters#waiters"
+    };
     const struct slice name = slice_of("a");
     for (unsigned i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
         touch(request, name_with_suffix(name, suffixes[i], request->key_count));
@@ -634,11 +684,13 @@ static void permit_request(struct request *request)
     snprintf(label, sizeof label, "%s %s", is_text ? "EVAL" : "EVALSHA", commands[number].name);
     struct resp_writer writer = begin_request(request, label);
     const struct redlock_name name = draw_permits(request);
-    const bool needs_slot = commands[number].row == ROW_PERMIT_RESTORE || commands[number].row == ROW_PERMIT_EXTEND;
+    const bool needs_slot =
+        commands[number].row == ROW_PERMIT_RESTORE || commands[number].row == ROW_PERMIT_EXTEND;
     const uint8_t *const token = any_token();
     struct wire_subject subject = {
-        .names = &name, .name_count = 1, .token = token, .placed = token, .life_ms = any_ttl_ms(), .skew_ms = REDLOCK_SKEW_MS,
-        .engine = engines[dice(SUBSCRIPTIONS + 1)], .wait_number = 1 + dice(12), .arrived_at = dice(2) == 0 ? dice(3) : server_us()
+        .names = &name, .name_count = 1, .token = token, .placed = token, .life_ms = any_ttl_ms(),
+        .skew_ms = REDLOCK_SKEW_MS, .engine = engines[dice(SUBSCRIPTIONS + 1)],
+        .wait_number = 1 + dice(12), .arrived_at = dice(2) == 0 ? dice(3) : server_us()
     };
     subject.placed = subject.token;
     subject.placed = subject.token;
@@ -646,7 +698,8 @@ static void permit_request(struct request *request)
     subject.ticket = dice(2) == 0 ? 0 : any_ticket(subject.skew_ms);
     subject.permit.count = (uint8_t)(1 + dice(PERMITS));
     if (needs_slot || dice(3) == 0) subject.permit.slot = (uint8_t)(1 + dice(subject.permit.count));
-    (void)send_encode(&writer, row, is_text ? REDLOCK_FORM_BY_TEXT : REDLOCK_FORM_BY_SHA1, &subject);
+    (void)send_encode(&writer, row, is_text ? REDLOCK_FORM_BY_TEXT : REDLOCK_FORM_BY_SHA1,
+                      &subject);
     request->extends_ms = commands[number].row == ROW_PERMIT_EXTEND ? subject.ttl_ms : 0;
     end_request(request, &writer);
 }
@@ -658,8 +711,9 @@ static struct slice fair_name(unsigned number)
 
 static struct redlock_name draw_fair(struct request *request)
 {
-    static const char *const suffixes[] = { "", "#lease", "#ticket", "#queue", "#grant", "#waiters", "#waiters#waiters",
-                                            "#writer" };
+    static const char *const suffixes[] = {
+        "", "#lease", "#ticket", "#queue", "#grant", "#waiters", "#waiters#waiters", "#writer"
+    };
     const struct slice name = fair_name(dice(FAIR_NAMES));
     for (unsigned i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
         touch(request, name_with_suffix(name, suffixes[i], request->key_count));
@@ -671,27 +725,32 @@ static struct redlock_name draw_fair(struct request *request)
 static void fair_request(struct request *request)
 {
     static const struct { const char *name; enum row row; } commands[] = {
-        { "poll", ROW_FAIR_ACQUIRE }, { "poll", ROW_FAIR_ACQUIRE }, { "poll", ROW_FAIR_ACQUIRE }, { "poll", ROW_FAIR_ACQUIRE },
+        { "poll", ROW_FAIR_ACQUIRE }, { "poll", ROW_FAIR_ACQUIRE }, { "poll", ROW_FAIR_ACQUIRE },
+        { "poll", ROW_FAIR_ACQUIRE },
         { "fair restore", ROW_FAIR_RESTORE }, { "fair extend", ROW_FAIR_EXTEND },
         { "leave", ROW_FAIR_RELEASE }, { "leave", ROW_FAIR_WAKE },
     };
     static char label[32];
-    const unsigned number = dice(sizeof commands / sizeof commands[0]), is_text = dice(2), client = dice(3);
+    const unsigned number = dice(sizeof commands / sizeof commands[0]), is_text = dice(2),
+                   client = dice(3);
     const struct wire_row *row = row_at(commands[number].row).row;
     uint8_t token[REDLOCK_TOKEN_SIZE];
     snprintf(label, sizeof label, "%s %s", is_text ? "EVAL" : "EVALSHA", commands[number].name);
     struct resp_writer writer = begin_request(request, label);
     const struct redlock_name name = draw_fair(request);
-    struct redlock_place place = { .turn = dice(4), .poll = 1 + dice(4), .entry = dice(8) == 0 ? 7 : client };
+    struct redlock_place place = {
+        .turn = dice(4), .poll = 1 + dice(4), .entry = dice(8) == 0 ? 7 : client
+    };
     struct wire_subject subject = {
-        .names = &name, .name_count = 1, .token = token, .placed = token, .life_ms = any_ttl_ms(), .skew_ms = REDLOCK_SKEW_MS,
-        .engine = engines[client], .place = &place
+        .names = &name, .name_count = 1, .token = token, .placed = token, .life_ms = any_ttl_ms(),
+        .skew_ms = REDLOCK_SKEW_MS, .engine = engines[client], .place = &place
     };
     memset(token, (int)(0x40 + client), sizeof token);
     place.renew = place.turn > 0 && dice(4) > 0;
     subject.ttl_ms = commands[number].row == ROW_FAIR_EXTEND ? any_extension_ms() : any_ttl_ms();
     subject.ticket = dice(3) > 0 ? 0 : any_ticket(subject.skew_ms);
-    (void)send_encode(&writer, row, is_text ? REDLOCK_FORM_BY_TEXT : REDLOCK_FORM_BY_SHA1, &subject);
+    (void)send_encode(&writer, row, is_text ? REDLOCK_FORM_BY_TEXT : REDLOCK_FORM_BY_SHA1,
+                      &subject);
     request->extends_ms = commands[number].row == ROW_FAIR_EXTEND ? subject.ttl_ms : 0;
     end_request(request, &writer);
 }
@@ -703,7 +762,9 @@ static struct slice shared_name(unsigned number)
 
 static void touch_shared(struct request *request, struct slice name)
 {
-    static const char *const suffixes[] = { "", "#readers", "#ticket", "#writer", "#waiters", "#waiters#waiters" };
+    static const char *const suffixes[] = {
+        "", "#readers", "#ticket", "#writer", "#waiters", "#waiters#waiters"
+    };
     for (unsigned i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
         touch(request, name_with_suffix(name, suffixes[i], request->key_count));
     request->has_leases = true;
@@ -715,7 +776,9 @@ static unsigned draw_shared(struct request *request, struct redlock_name names[2
     const unsigned count = is_one || dice(3) > 0 ? 1 : 2, first = dice(SHARED_NAMES);
     for (unsigned i = 0; i < count; i++) {
         const struct slice name = shared_name((first + i) % SHARED_NAMES);
-        names[i] = (struct redlock_name){ .bytes = name.data, .size = name.size, .shared = dice(4) > 0 };
+        names[i] = (struct redlock_name){
+            .bytes = name.data, .size = name.size, .shared = dice(4) > 0
+        };
         touch_shared(request, name);
     }
     return count;
@@ -727,7 +790,8 @@ static void shared_request(struct request *request)
     static const struct { const char *name; enum row row; } commands[] = {
         { "shared acquire", ROW_SHARED_ACQUIRE }, { "shared acquire", ROW_SHARED_ACQUIRE },
         { "shared acquire", ROW_SHARED_ACQUIRE },
-        { "shared acquire", ROW_SHARED_RESTORE }, { "shared extend", ROW_SHARED_EXTEND }, { "shared extend", ROW_SHARED_EXTEND },
+        { "shared acquire", ROW_SHARED_RESTORE }, { "shared extend", ROW_SHARED_EXTEND },
+        { "shared extend", ROW_SHARED_EXTEND },
         { "role", ROW_SHARED_ROLE }, { "role", ROW_SHARED_ROLE }, { "role", ROW_SHARED_ROLE },
         { "shared release", ROW_SHARED_RELEASE }, { "shared release", ROW_SHARED_WAKE },
         { "both release", ROW_SHARED_RELEASE_BOTH }, { "both release", ROW_SHARED_WAKE_BOTH },
@@ -736,15 +800,17 @@ static void shared_request(struct request *request)
     static char label[32];
     const unsigned number = dice(sizeof commands / sizeof commands[0]), is_text = dice(2);
     const enum row kind = commands[number].row;
-    const bool is_of_one = kind == ROW_SHARED_ROLE || kind == ROW_SHARED_RELEASE_BOTH || kind == ROW_SHARED_WAKE_BOTH;
+    const bool is_of_one =
+        kind == ROW_SHARED_ROLE || kind == ROW_SHARED_RELEASE_BOTH || kind == ROW_SHARED_WAKE_BOTH;
     const bool extends = kind == ROW_SHARED_EXTEND || kind == ROW_SHARED_ROLE;
     struct redlock_name names[2];
     uint8_t token[REDLOCK_TOKEN_SIZE], placed[REDLOCK_TOKEN_SIZE];
     snprintf(label, sizeof label, "%s %s", is_text ? "EVAL" : "EVALSHA", commands[number].name);
     struct resp_writer writer = begin_request(request, label);
     struct wire_subject subject = {
-        .names = names, .name_count = draw_shared(request, names, is_of_one), .token = token, .placed = placed,
-        .life_ms = any_ttl_ms(), .skew_ms = REDLOCK_SKEW_MS, .engine = engines[dice(SUBSCRIPTIONS + 1)],
+        .names = names, .name_count = draw_shared(request, names, is_of_one), .token = token,
+        .placed = placed, .life_ms = any_ttl_ms(), .skew_ms = REDLOCK_SKEW_MS,
+        .engine = engines[dice(SUBSCRIPTIONS + 1)],
         .wait_number = kind == ROW_WAIT || dice(3) == 0 ? 1 + dice(12) : 0, .arrived_at = dice(3),
         .phase = dice(2) == 0 ? REDLOCK_PHASE_HELD : REDLOCK_PHASE_IDLE
     };
@@ -752,12 +818,14 @@ static void shared_request(struct request *request)
     memcpy(placed, is_of_one ? any_token() : token, sizeof placed);
     subject.ttl_ms = extends ? any_extension_ms() : any_ttl_ms();
     subject.ticket = dice(3) > 0 ? 0 : any_ticket(subject.skew_ms);
-    (void)send_encode(&writer, row_at(kind).row, is_text ? REDLOCK_FORM_BY_TEXT : REDLOCK_FORM_BY_SHA1, &subject);
+    (void)send_encode(&writer, row_at(kind).row,
+                      is_text ? REDLOCK_FORM_BY_TEXT : REDLOCK_FORM_BY_SHA1, &subject);
     request->extends_ms = extends ? subject.ttl_ms : 0;
     end_request(request, &writer);
 }
 
-/* A command about a lock of Redisson's, of few clients; on a name of its own, or where others have keys of other types. */
+/* A command about a lock of Redisson's, of few clients; on a name of its own, or where others have
+ * keys of other types. */
 static void redisson_request(struct request *request)
 {
     static const struct { const char *name; enum row row; } commands[] = {
@@ -770,13 +838,17 @@ static void redisson_request(struct request *request)
     const struct slice resource = dice(4) == 0 ? slice_of("a") : slice_of("j");
     const struct redlock_name name = { .bytes = resource.data, .size = resource.size };
     uint8_t token[REDLOCK_TOKEN_SIZE];
-    struct wire_subject subject = { .names = &name, .name_count = 1, .token = token, .placed = token };
+    struct wire_subject subject = {
+        .names = &name, .name_count = 1, .token = token, .placed = token
+    };
     snprintf(label, sizeof label, "%s %s", is_text ? "EVAL" : "EVALSHA", commands[number].name);
     struct resp_writer writer = begin_request(request, label);
     touch(request, resource);
     memset(token, (int)(0x40 + dice(3)), sizeof token);
-    subject.ttl_ms = commands[number].row == ROW_REDISSON_EXTEND ? any_extension_ms() : any_ttl_ms();
-    (void)send_encode(&writer, row, is_text ? REDLOCK_FORM_BY_TEXT : REDLOCK_FORM_BY_SHA1, &subject);
+    subject.ttl_ms =
+        commands[number].row == ROW_REDISSON_EXTEND ? any_extension_ms() : any_ttl_ms();
+    (void)send_encode(&writer, row, is_text ? REDLOCK_FORM_BY_TEXT : REDLOCK_FORM_BY_SHA1,
+                      &subject);
     request->extends_ms = commands[number].row == ROW_REDISSON_EXTEND ? subject.ttl_ms : 0;
     end_request(request, &writer);
 }
@@ -794,11 +866,14 @@ static uint64_t any_marking_ms(uint32_t skew_ms)
     }
 }
 
-/* A mark of a period. There are few periods and few markers, so that they meet; one in many is no mark. */
+/* A mark of a period. There are few periods and few markers, so that they meet; one in many
+ * is no mark. */
 static void mark_request(struct request *request, const struct line *line)
 {
     static const uint64_t periods[] = { 9, 10, 10, 10, 11, 9007199254740991 };
-    static const char *const markers[] = { "0123456789abcdef", "0123456789abcdef", "fedcba9876543210" };
+    static const char *const markers[] = {
+        "0123456789abcdef", "0123456789abcdef", "fedcba9876543210"
+    };
     const uint32_t skew_ms = dice(2) == 0 ? REDLOCK_SKEW_MS : REDLOCK_SKEW_MS_MAX;
     struct redlock_name names[SET_MAX];
     char token[REDLOCK_TOKEN_TEXT], mark[128];
@@ -808,8 +883,8 @@ static void mark_request(struct request *request, const struct line *line)
     const bool is_held = key && key->value_size == sizeof token;
     if (is_held && dice(8) > 0) memcpy(token, key->value, sizeof token);
     else                        wire_token_text(any_token(), token);
-    snprintf(mark, sizeof mark, "%llu %s %llu who", (unsigned long long)periods[dice(6)], markers[dice(3)],
-             (unsigned long long)any_marking_ms(skew_ms));
+    snprintf(mark, sizeof mark, "%llu %s %llu who", (unsigned long long)periods[dice(6)],
+             markers[dice(3)], (unsigned long long)any_marking_ms(skew_ms));
     resp_command(&writer, 8);
     resp_text(&writer, "EVAL");
     resp_text(&writer, WIRE_MARK_SCRIPT);
@@ -823,16 +898,18 @@ static void mark_request(struct request *request, const struct line *line)
     end_request(request, &writer);
 }
 
-static void handshake_request(struct request *request, enum redlock_command command, const char *label,
-                             const struct redlock_login *with)
+static void handshake_request(struct request *request, enum redlock_command command,
+                              const char *label, const struct redlock_login *with)
 {
     struct resp_writer writer = begin_request(request, label);
-    (void)handshake_put(&writer, command, with, dice(4) == 0 ? plain_scripts_for_one_loaded() : plain_scripts_for_all(),
-                            engines[0]);
+    (void)handshake_put(&writer, command, with,
+                        dice(4) == 0 ? plain_scripts_for_one_loaded() : plain_scripts_for_all(),
+                        engines[0]);
     end_request(request, &writer);
 }
 
-static void words_request(struct request *request, const char *label, const char *const *words, unsigned count)
+static void words_request(struct request *request, const char *label, const char *const *words,
+                          unsigned count)
 {
     struct resp_writer writer = begin_request(request, label);
     resp_command(&writer, count);
@@ -845,17 +922,21 @@ static void words_request(struct request *request, const char *label, const char
 static void auth_request(struct request *request)
 {
     static const struct redlock_login wrong[] = {
-        { .password = "wrong" }, { .user = "nobody", .password = "secret" }, { .user = "default", .password = "wrong" },
+        { .password = "wrong" }, { .user = "nobody", .password = "secret" },
+        { .user = "default", .password = "wrong" },
         { .user = "joe", .password = "" }
     };
     const bool right = login.password && dice(2) == 0;
-    handshake_request(request, REDLOCK_COMMAND_AUTH, "AUTH", right ? &login : &wrong[dice(sizeof wrong / sizeof wrong[0])]);
+    handshake_request(request, REDLOCK_COMMAND_AUTH, "AUTH",
+                      right ? &login : &wrong[dice(sizeof wrong / sizeof wrong[0])]);
 }
 
 static void select_request(struct request *request)
 {
     static const uint32_t databases[] = { 0, 0, 0, 0, 1, 15, 15, 16, 2147483647 };
-    const struct redlock_login with = { .database = databases[dice(sizeof databases / sizeof databases[0])] & 0xffff };
+    const struct redlock_login with = {
+        .database = databases[dice(sizeof databases / sizeof databases[0])] & 0xffff
+    };
     handshake_request(request, REDLOCK_COMMAND_SELECT, "SELECT", &with);
 }
 
@@ -865,7 +946,9 @@ static void ttl_request(struct request *request)
     static const char *const ttls[] = {
         "0", "-1", "-9223372036854775808", "9223372036854775808", "07", "+7", "x", "", "1.5"
     };
-    const char *const words[] = { "SET", "a", "x", "NX", "PX", ttls[dice(sizeof ttls / sizeof ttls[0])] };
+    const char *const words[] = {
+        "SET", "a", "x", "NX", "PX", ttls[dice(sizeof ttls / sizeof ttls[0])]
+    };
     words_request(request, "SET with a wrong TTL", words, 6);
     touch(request, slice_of("a"));
 }
@@ -873,17 +956,22 @@ static void ttl_request(struct request *request)
 /* Commands with too few or too many words, and such as there are none. */
 static void odd_request(struct request *request)
 {
-    static const char long_word[] = "01234567890123456789012345678901234567890123456789012345678901234567890123456789"
-                                    "01234567890123456789012345678901234567890123456789012345678901234567890123456789";
+    static const char long_word[] =
+        "01234567890123456789012345678901234567890123456789012345678901234567890123456789"
+        "01234567890123456789012345678901234567890123456789012345678901234567890123456789";
     static const struct {
         const char *words[6];
     } odd[] = {
-        { { "SET" } }, { { "SET", "a" } }, { { "GETRANGE", "a", "0" } }, { { "GETRANGE", "a", "0", "40", "x" } },
-        { { "PTTL" } }, { { "PTTL", "a", "b" } }, { { "EVAL" } }, { { "EVAL", "return 1" } }, { { "EVALSHA", "x" } },
+        { { "SET" } }, { { "SET", "a" } }, { { "GETRANGE", "a", "0" } },
+        { { "GETRANGE", "a", "0", "40", "x" } },
+        { { "PTTL" } }, { { "PTTL", "a", "b" } }, { { "EVAL" } }, { { "EVAL", "return 1" } },
+        { { "EVALSHA", "x" } },
         { { "SELECT" } }, { { "SELECT", "0", "1" } }, { { "AUTH" } }, { { "GET", "a", "b" } },
-        { { "STRLEN" } }, { { "SCRIPT", "LOAD" } }, { { "SCRIPT", "LOAD", "x", "y" } }, { { "CLIENT", "SETNAME" } },
+        { { "STRLEN" } }, { { "SCRIPT", "LOAD" } }, { { "SCRIPT", "LOAD", "x", "y" } },
+        { { "CLIENT", "SETNAME" } },
         { { "CLIENT", "SETNAME", "x", "y" } },
-        { { "DELL" } }, { { "INFO2", "a", "bb" } }, { { "SETT", "a\r\nb", "", "\xff", long_word, "c" } },
+        { { "DELL" } }, { { "INFO2", "a", "bb" } },
+        { { "SETT", "a\r\nb", "", "\xff", long_word, "c" } },
         { { long_word, "a" } }, { { "S\r\nT", long_word, "a" } },
     };
     const uint32_t number = dice(sizeof odd / sizeof odd[0]);
@@ -895,7 +983,9 @@ static void odd_request(struct request *request)
 /* A script that is not loaded, under a name that none has. */
 static void unknown_sha_request(struct request *request)
 {
-    static const char *const words[] = { "EVALSHA", "0123456789012345678901234567890123456789", "1", "a", "x" };
+    static const char *const words[] = {
+        "EVALSHA", "0123456789012345678901234567890123456789", "1", "a", "x"
+    };
     words_request(request, "EVALSHA unknown", words, 5);
     touch(request, slice_of("a"));
 }
@@ -917,7 +1007,8 @@ static void draw_handshake(struct request *request)
 static void draw_request(struct request *request, const struct line *line)
 {
     switch (dice(69)) {
-    case 57: case 58: case 59: case 60: case 61: case 62: case 63: case 64: case 65: case 66: case 67: case 68:
+    case 57: case 58: case 59: case 60: case 61: case 62: case 63: case 64: case 65: case 66:
+    case 67: case 68:
         if (line->session.logged_in) shared_request(request);
         else                         odd_request(request);
         break;
@@ -927,17 +1018,23 @@ static void draw_request(struct request *request, const struct line *line)
         else                         odd_request(request);
         break;
     case 35: case 36: case 37: case 38: case 39: case 40: case 41: case 42:
-        if (line->session.logged_in) permit_request(request);       /* Otherwise it has too many words. */
+        /* Otherwise it has too many words. */
+        if (line->session.logged_in) permit_request(request);
         else                         odd_request(request);
         break;
-    case 32: case 33: lock_request(request, REDLOCK_COMMAND_RESTORE, "EVALSHA restore", line); break;
+    case 32:
+    case 33: lock_request(request, REDLOCK_COMMAND_RESTORE, "EVALSHA restore", line); break;
     case 34:        lock_request(request, REDLOCK_COMMAND_RESTORE, "EVAL restore", line); break;
     case 28: case 29: case 30: case 31: mark_request(request, line); break;
-    case 20: case 21: lock_request(request, REDLOCK_COMMAND_ACQUIRE, "EVALSHA acquire", line); break;
+    case 20:
+    case 21: lock_request(request, REDLOCK_COMMAND_ACQUIRE, "EVALSHA acquire", line); break;
     case 22: case 23: lock_request(request, REDLOCK_COMMAND_ACQUIRE, "EVAL acquire", line); break;
     case 24: case 25: lock_request(request, REDLOCK_COMMAND_WAIT, "EVALSHA wait", line); break;
     case 26: case 27: lock_request(request, REDLOCK_COMMAND_WAIT, "EVAL wait", line); break;
-    case 0: case 1: case 2: case 3: lock_request(request, REDLOCK_COMMAND_ACQUIRE, "SET", line); break;
+    case 0:
+    case 1:
+    case 2:
+    case 3: lock_request(request, REDLOCK_COMMAND_ACQUIRE, "SET", line); break;
     case 4: case 5: lock_request(request, REDLOCK_COMMAND_RELEASE, "EVALSHA release", line); break;
     case 6:         lock_request(request, REDLOCK_COMMAND_RELEASE, "EVAL release", line); break;
     case 7: case 8: lock_request(request, REDLOCK_COMMAND_EXTEND, "EVALSHA extend", line); break;
@@ -968,7 +1065,8 @@ static void administer_words(const char *first, const char *second, const char *
     administer(&request);
 }
 
-static void administer_key(const char *command, struct slice name, struct slice value, uint32_t ttl_ms)
+static void administer_key(const char *command, struct slice name, struct slice value,
+                           uint32_t ttl_ms)
 {
     struct request request;
     struct resp_writer writer = begin_request(&request, command);
@@ -1018,7 +1116,9 @@ static void put_key(void)
     const struct slice name = is_counter ? name_with_suffix(resource, "#ticket", 0) : resource;
     const struct slice value = is_counter ? any_counter(text) : any_value(text);
     const uint32_t database = databases[dice(5)], kind = dice(8);
-    const uint32_t ttl_ms = kind < 2 ? 0 : kind < 5 && !trouble ? SHORT_MS / 2 + dice(SHORT_MS) : LONG_MS + dice(LONG_MS);
+    const uint32_t ttl_ms = kind < 2               ? 0
+                            : kind < 5 && !trouble ? SHORT_MS / 2 + dice(SHORT_MS)
+                                                   : LONG_MS + dice(LONG_MS);
     select_as_admin(database);
     remove_key(database, name);
     const uint64_t now_us = server_us();
@@ -1029,12 +1129,14 @@ static void put_key(void)
     note_duration(now_us, server_us());
 }
 
-/* Ends the lease of somebody's place in a queue, or a reader's time. Or it ends much later, as if the clock had stepped back. */
+/* Ends the lease of somebody's place in a queue, or a reader's time. Or it ends much later, as if
+ * the clock had stepped back. */
 static void end_lease(void)
 {
     char text[32];
-    const struct slice name = dice(2) == 0 ? name_with_suffix(fair_name(dice(FAIR_NAMES)), "#lease", 0)
-                                           : name_with_suffix(shared_name(dice(SHARED_NAMES)), "#readers", 0);
+    const struct slice name =
+        dice(2) == 0 ? name_with_suffix(fair_name(dice(FAIR_NAMES)), "#lease", 0)
+                     : name_with_suffix(shared_name(dice(SHARED_NAMES)), "#readers", 0);
     struct model_key *key = key_find(&node, 0, name, server_us());
     struct request request;
     if (!key || !key->is_sorted_set || key->expires_ms < ms_of(server_us()) + 1000) return;
@@ -1139,7 +1241,8 @@ static void check_heard(struct line *subscription)
     size_t have = 0, at = 0, size;
     bool is_answer = false;
     words_request(&request, "PING", ping, 1);
-    if (send(subscription->fd, request.bytes, request.size, MSG_NOSIGNAL) != (ssize_t)request.size) bail_out("cannot send");
+    if (send(subscription->fd, request.bytes, request.size, MSG_NOSIGNAL) != (ssize_t)request.size)
+        bail_out("cannot send");
     while (!is_answer) {
         const ssize_t got = recv(subscription->fd, heard + have, sizeof heard - have, 0);
         if (got <= 0) bail_out("no answer to a subscription's PING");
@@ -1179,21 +1282,25 @@ static void close_lines(void)
 
 /* ---- What is left on both ---- */
 
-/* KEYS: one; ARGV: its type, its end by the clock in ms (0: none), how far ends and scores may differ, its value, or members and
- * scores. The server compares, since only there is the clock that of its keys. */
+/* KEYS: one; ARGV: its type, its end by the clock in ms (0: none), how far ends and scores may
+ * differ, its value, or members and scores. The server compares, since only there is the clock that
+ * of its keys. */
 static const char same_key_script[] =
     "local kind,ends,blur=redis.call('type',KEYS[1]).ok,ARGV[2]+0,ARGV[3]+0\n"
     "if kind~=ARGV[1] then return 'it is: '..kind end\n"
     "local clock,left=redis.call('time'),redis.call('pttl',KEYS[1])\n"
     "local off=clock[1]*1000+math.floor(clock[2]/1000)+left-ends\n"
-    "if (left<0)~=(ends==0) or left>=0 and math.abs(off)>blur then return 'it ends in '..left..' ms' end\n"
-    "if kind=='string' and redis.call('get',KEYS[1])~=ARGV[4] then return 'it is '..redis.call('get',KEYS[1]) end\n"
+    "if (left<0)~=(ends==0) or left>=0 and math.abs(off)>blur then return 'it ends in '..left..' "
+    "ms' end\n"
+    "if kind=='string' and redis.call('get',KEYS[1])~=ARGV[4] then return 'it is "
+    "'..redis.call('get',KEYS[1]) end\n"
     "if kind~='zset' then return 'the same' end\n"
     "local count=redis.call('zcard',KEYS[1])\n"
     "if count*2~=#ARGV-3 then return 'it has '..count..' members' end\n"
     "for i=4,#ARGV,2 do\n"
     "local score=redis.call('zscore',KEYS[1],ARGV[i])\n"
-    "if not score or math.abs(score-ARGV[i+1])>blur then return ARGV[i]..' has '..tostring(score) end\n"
+    "if not score or math.abs(score-ARGV[i+1])>blur then return ARGV[i]..' has '..tostring(score) "
+    "end\n"
     "end\n"
     "return 'the same'";
 
@@ -1202,7 +1309,8 @@ static const char *type_of(const struct model_key *key)
     return key->is_list ? "list" : key->is_sorted_set ? "zset" : key->is_hash ? "hash" : "string";
 }
 
-/* Of lists and hashes the value is not compared, since the model does not keep it as a server does. Nor is a key that ends now. */
+/* Of lists and hashes the value is not compared, since the model does not keep it as a server does.
+ * Nor is a key that ends now. */
 static void check_key(const struct model_key *key)
 {
     struct request request;
@@ -1224,8 +1332,8 @@ static void check_key(const struct model_key *key)
     end_request(&request, &writer);
     const struct slice reply = ask_server(admin.fd, &request);
     if (ends_about(key, 0, server_us())) return;
-    TAP_CONTEXT("%.*s (%s, with %u members) at the end of a round", (int)key->name_size, (const char *)key->name, type_of(key),
-                (unsigned)key->entry_count);
+    TAP_CONTEXT("%.*s (%s, with %u members) at the end of a round", (int)key->name_size,
+                (const char *)key->name, type_of(key), (unsigned)key->entry_count);
     CHECK_MEM("$8\r\nthe same\r\n", 14, reply.data, reply.size);
 }
 
@@ -1243,7 +1351,8 @@ static void check_keys_that_end(uint32_t database)
 
 static bool is_there(const struct model_key *key, uint32_t database)
 {
-    return key->database == database && (key->expires_ms == 0 || key->expires_ms > ms_of(server_us()));
+    return key->database == database &&
+           (key->expires_ms == 0 || key->expires_ms > ms_of(server_us()));
 }
 
 static void check_keys(void)
@@ -1280,7 +1389,9 @@ static void prepare_round(void)
 /* Most commands find the scripts loaded, as after a handshake. */
 static void load_scripts(void)
 {
-    static const enum redlock_command loads[] = { REDLOCK_COMMAND_LOAD_RELEASE, REDLOCK_COMMAND_LOAD_EXTEND };
+    static const enum redlock_command loads[] = {
+        REDLOCK_COMMAND_LOAD_RELEASE, REDLOCK_COMMAND_LOAD_EXTEND
+    };
     struct request request;
     for (unsigned i = 0; i < 2 && dice(4) > 0; i++) {
         handshake_request(&request, loads[i], "SCRIPT", NULL);
@@ -1312,7 +1423,8 @@ static void run_round(unsigned commands)
 static void run_commands(unsigned commands)
 {
     const unsigned until = sent + commands;
-    const unsigned of_round = trouble && trouble->round_commands > 0 ? trouble->round_commands : ROUND_COMMANDS;
+    const unsigned of_round =
+        trouble && trouble->round_commands > 0 ? trouble->round_commands : ROUND_COMMANDS;
     while (sent < until && tap.complaints == 0) run_round(of_round);
 }
 
@@ -1354,7 +1466,8 @@ static void check_kinds(void)
     printf("# %u commands, %u rounds cut short\n", sent, cut_rounds);
     for (const struct kind *kind = wanted; kind->begins; kind++) {
         TAP_CONTEXT("%s", kind->begins);
-        if (kind->times < kind->least) tap_complain(__FILE__, __LINE__, "seen %u times, not %u", kind->times, kind->least);
+        if (kind->times < kind->least)
+            tap_complain(__FILE__, __LINE__, "seen %u times, not %u", kind->times, kind->least);
     }
 }
 
@@ -1375,8 +1488,10 @@ static void compare_in(const struct trouble *what, struct kind *kinds)
 /* A counter that somebody has set by hand may end in a blank. */
 TEST(two_answers_to_a_poll_are_the_same_but_for_the_time)
 {
-    static const char *const others[] = { "$14\r\n12  194840 3 0\r\n", "$14\r\n12  194848 3 1\r\n", "$14\r\n12  194848 4 0\r\n",
-                                          "$14\r\n13  194848 3 0\r\n" };
+    static const char *const others[] = {
+        "$14\r\n12  194840 3 0\r\n", "$14\r\n12  194848 3 1\r\n", "$14\r\n12  194848 4 0\r\n",
+        "$14\r\n13  194848 3 0\r\n"
+    };
     const struct slice reply = slice_of("$14\r\n12  194848 3 0\r\n");
     blur_ms = 2;
     CHECK(same_reply("EVAL poll", reply, slice_of("$14\r\n12  194847 3 0\r\n")));
@@ -1390,13 +1505,16 @@ TEST(two_answers_to_a_poll_are_the_same_but_for_the_time)
 TEST(errors_of_other_versions_are_the_same_by_what_the_engine_reads_in_them)
 {
     static const char *const pairs[][2] = {
-        { "-NOSCRIPT No matching script.\r\n", "-NOSCRIPT No matching script. Please use EVAL.\r\n" },
+        { "-NOSCRIPT No matching script.\r\n",
+          "-NOSCRIPT No matching script. Please use EVAL.\r\n" },
         { "-BUSY Valkey is busy\r\n", "-BUSY Redis is busy\r\n" },
-        { "-ERR ACL failure in script: x\r\n", "-ERR The user executing the script can't run this command\r\n" },
+        { "-ERR ACL failure in script: x\r\n",
+          "-ERR The user executing the script can't run this command\r\n" },
         { "-ERR ACL failure in script: x\r\n", "-ERR unknown command\r\n" },
         { "-NOPERM x\r\n", "-ERR The user executing the script can't run this command\r\n" },
         { "-AHEAD of the clock of this node: 12\r\n", "-AHEAD of the clock of this node: 99\r\n" },
-        { ":1\r\n", ":0\r\n" }, { "-NOSCRIPT No matching script.\r\n", "+OK\r\n" },
+        { ":1\r\n", ":0\r\n" },
+        { "-NOSCRIPT No matching script.\r\n", "+OK\r\n" },
     };
     blur_ms = 2;
     for (unsigned i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
@@ -1439,7 +1557,9 @@ static void put_by_hand(const char *name, const char *value, uint32_t ttl_ms)
 
 static void poll_by_hand(const char *token, const char *place)
 {
-    const char *const words[] = { "EVAL", WIRE_FAIR_ACQUIRE_SCRIPT, "1", "f", token, "10000", "0", "100000", "1", place };
+    const char *const words[] = {
+        "EVAL", WIRE_FAIR_ACQUIRE_SCRIPT, "1", "f", token, "10000", "0", "100000", "1", place
+    };
     struct request request;
     words_request(&request, "EVAL poll", words, sizeof words / sizeof words[0]);
     exchange(&lines[0], &request);
@@ -1448,8 +1568,13 @@ static void poll_by_hand(const char *token, const char *place)
 /* Whichever of the slots the node looks at last. */
 TEST(a_permit_that_is_refused_tells_the_largest_ticket_of_all_slots_like_a_server)
 {
-    static const char *const tickets[][3] = { { "7", "5", "6" }, { "5", "7", "6" }, { "5", "6", "7" } };
-    const char *const words[] = { "EVAL", WIRE_PERMIT_ACQUIRE_SCRIPT, "1", "a", TOKEN, "10000", "4", "100000", "1", "3", "0", "" };
+    static const char *const tickets[][3] = {
+        { "7", "5", "6" }, { "5", "7", "6" }, { "5", "6", "7" }
+    };
+    const char *const words[] = {
+        "EVAL", WIRE_PERMIT_ACQUIRE_SCRIPT, "1", "a", TOKEN, "10000", "4", "100000", "1", "3", "0",
+        ""
+    };
     struct request request;
     begin_by_hand();
     for (unsigned i = 0; i < 3; i++) {
@@ -1511,7 +1636,8 @@ TEST(the_first_in_the_queue_leaves_without_a_key_like_on_a_server)
     end_by_hand();
 }
 
-static void say_by_hand(struct line *line, const char *label, const char *const *words, unsigned count)
+static void say_by_hand(struct line *line, const char *label, const char *const *words,
+                        unsigned count)
 {
     struct request request;
     words_request(&request, label, words, count);
@@ -1525,7 +1651,9 @@ static void line_up_java_threads(const char *braced)
     struct request request;
     snprintf(queue, sizeof queue, "redisson_lock_queue:%s", braced);
     snprintf(timeout, sizeof timeout, "redisson_lock_timeout:%s", braced);
-    const char *const lines_up[] = { "RPUSH", queue, "dead", "next" }, *const ends[] = { "ZADD", timeout, "1", "dead" };
+    const char *const lines_up[] = { "RPUSH", queue, "dead", "next" }, *const ends[] = {
+        "ZADD", timeout, "1", "dead"
+    };
     words_request(&request, "RPUSH", lines_up, 4);
     administer(&request);
     words_request(&request, "ZADD", ends, 4);
@@ -1545,16 +1673,23 @@ static void allow(bool is_allowed, const char *command)
 TEST(threads_of_java_that_wait_are_told_like_on_a_server)
 {
     static const struct { const char *name, *braced, *listens, *refused; } cases[] = {
-        { "j", "{j}", "", "EXISTS" }, { "a{b}", "a{b}", "", "EXISTS" }, { "j", "{j}", "", "PUBLISH" },
-        { "j", "{j}", ":next", "EXISTS" }, { "j", "{j}", ":dead", "TIME" }, { "j", "{j}", ":dead", "ZSCORE" },
+        { "j", "{j}", "", "EXISTS" }, { "a{b}", "a{b}", "", "EXISTS" },
+        { "j", "{j}", "", "PUBLISH" },
+        { "j", "{j}", ":next", "EXISTS" }, { "j", "{j}", ":dead", "TIME" },
+        { "j", "{j}", ":dead", "ZSCORE" },
     };
     begin_by_hand();
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char channel[64];
-        snprintf(channel, sizeof channel, "redisson_lock__channel:%s%s", cases[i].braced, cases[i].listens);
+        snprintf(channel, sizeof channel, "redisson_lock__channel:%s%s", cases[i].braced,
+                 cases[i].listens);
         const char *const listen[] = { "SUBSCRIBE", channel };
-        const char *const take[] = { "EVAL", WIRE_REDISSON_ACQUIRE_SCRIPT, "1", cases[i].name, "field", "100000" };
-        const char *const leave[] = { "EVAL", WIRE_REDISSON_RELEASE_SCRIPT, "1", cases[i].name, "field" };
+        const char *const take[] = {
+            "EVAL", WIRE_REDISSON_ACQUIRE_SCRIPT, "1", cases[i].name, "field", "100000"
+        };
+        const char *const leave[] = {
+            "EVAL", WIRE_REDISSON_RELEASE_SCRIPT, "1", cases[i].name, "field"
+        };
         flush_all();
         select_as_admin(0);
         subscriptions[0].fd = connect_server();
@@ -1576,7 +1711,9 @@ TEST(threads_of_java_that_wait_are_told_like_on_a_server)
 
 TEST(what_is_no_mark_is_reported_like_on_a_server)
 {
-    const char *const words[] = { "EVAL", WIRE_MARK_SCRIPT, "1", "f", TOKEN, "10 0123456789abcdef 1 who", "1000", "1000" };
+    const char *const words[] = {
+        "EVAL", WIRE_MARK_SCRIPT, "1", "f", TOKEN, "10 0123456789abcdef 1 who", "1000", "1000"
+    };
     struct request request;
     begin_by_hand();
     put_by_hand("f#done", "x", LONG_MS);
@@ -1585,12 +1722,15 @@ TEST(what_is_no_mark_is_reported_like_on_a_server)
     end_by_hand();
 }
 
-/* The value has the server's history in it, which is not the model's, so what is left shows in later answers. */
+/* The value has the server's history in it, which is not the model's, so what is left shows in
+ * later answers. */
 TEST(s31_a_reign_is_as_old_as_on_a_server)
 {
     static const struct { const char *value, *epoch; } steps[] = {
-        { NULL, "5" }, { NULL, "5" }, { NULL, "4" }, { NULL, "5" }, { NULL, "6" }, { NULL, "5" }, { NULL, "6" },
-        { "abc 6 1", "6" }, { NULL, "6" }, { "abc 7 1", "6" }, { NULL, "7" }, { NULL, "7" }, { "no time", "7" }, { NULL, "7" },
+        { NULL, "5" }, { NULL, "5" }, { NULL, "4" }, { NULL, "5" }, { NULL, "6" }, { NULL, "5" },
+        { NULL, "6" },
+        { "abc 6 1", "6" }, { NULL, "6" }, { "abc 7 1", "6" }, { NULL, "7" }, { NULL, "7" },
+        { "no time", "7" }, { NULL, "7" },
     };
     struct request request;
     begin_by_hand();
@@ -1609,8 +1749,10 @@ TEST(s31_a_reign_is_as_old_as_on_a_server)
 static void move_leases(uint64_t until_ms)
 {
     char score[24];
-    const char *const words[] = { "EVAL", "for _, m in ipairs(redis.call('zrange', 'f#lease', 0, -1)) do "
-                                  "redis.call('zadd', 'f#lease', ARGV[1], m) end return 1", "0", score };
+    const char *const words[] = { "EVAL",
+                                  "for _, m in ipairs(redis.call('zrange', 'f#lease', 0, -1)) do "
+                                  "redis.call('zadd', 'f#lease', ARGV[1], m) end return 1",
+                                  "0", score };
     struct model_key *lease = key_find(&node, 0, slice_of("f#lease"), server_us());
     struct request request;
     snprintf(score, sizeof score, "%llu", (unsigned long long)until_ms);
@@ -1654,15 +1796,19 @@ static void take_step(const struct step *step, uint64_t begun_us)
     struct request request;
     struct resp_writer writer = begin_request(&request, step->label);
     const struct wire_subject subject = {
-        .names = names, .name_count = (unsigned)strlen(step->names), .token = token, .placed = placed, .ttl_ms = step->ttl_ms,
-        .ticket = step->ticket > 0 ? begun_us + step->ticket : 0, .life_ms = LONG_MS, .skew_ms = REDLOCK_SKEW_MS,
-        .engine = engines[0], .wait_number = step->entry, .arrived_at = 1
+        .names = names, .name_count = (unsigned)strlen(step->names), .token = token,
+        .placed = placed, .ttl_ms = step->ttl_ms,
+        .ticket = step->ticket > 0 ? begun_us + step->ticket : 0, .life_ms = LONG_MS,
+        .skew_ms = REDLOCK_SKEW_MS, .engine = engines[0], .wait_number = step->entry,
+        .arrived_at = 1
     };
     memset(token, step->token, sizeof token);
     memset(placed, step->placed, sizeof placed);
     for (unsigned i = 0; i < subject.name_count; i++) {
         letters[i] = (char)(step->names[i] | ' ');
-        names[i] = (struct redlock_name){ .bytes = &letters[i], .size = 1, .shared = letters[i] == step->names[i] };
+        names[i] = (struct redlock_name){
+            .bytes = &letters[i], .size = 1, .shared = letters[i] == step->names[i]
+        };
         touch_shared(&request, (struct slice){ (const uint8_t *)&letters[i], 1 });
     }
     (void)send_encode(&writer, row_at(step->row).row, REDLOCK_FORM_BY_TEXT, &subject);
@@ -1672,7 +1818,9 @@ static void take_step(const struct step *step, uint64_t begun_us)
 
 TEST(in_rare_states_of_readers_and_writers_the_model_answers_like_a_server)
 {
-    static const struct step refused = { ROW_SHARED_ROLE, "refused role", "R", 2, 1, 2, LONG_MS, 0 };
+    static const struct step refused = {
+        ROW_SHARED_ROLE, "refused role", "R", 2, 1, 2, LONG_MS, 0
+    };
     static const struct step steps[] = {
         { ROW_SHARED_ACQUIRE, "shared acquire", "r", 1, 1, 1, LONG_MS, 0 },
         { ROW_SHARED_ROLE, "role with the same ticket", "R", 2, 1, 1, LONG_MS, 0 },
@@ -1687,7 +1835,8 @@ TEST(in_rare_states_of_readers_and_writers_the_model_answers_like_a_server)
         { ROW_WAIT, "wait", "U", 3, 3, 0, LONG_MS, 6 },
         { ROW_SHARED_ACQUIRE, "shared acquire", "w", 4, 4, 0, LONG_MS, 0 },
     };
-    static const struct step more[] = {     /* The readers of w are there without its key, and one more waits. */
+    /* The readers of w are there without its key, and one more waits. */
+    static const struct step more[] = {
         { ROW_SHARED_ACQUIRE, "shared acquire", "W", 1, 1, 0, LONG_MS, 0 },
         { ROW_WAIT, "wait", "w", 3, 3, 0, LONG_MS, 7 },
         { ROW_SHARED_ROLE, "role of a reader", "w", 2, 1, 0, LONG_MS, 0 },
@@ -1696,13 +1845,16 @@ TEST(in_rare_states_of_readers_and_writers_the_model_answers_like_a_server)
         { ROW_SHARED_WAKE, "leave the queue", "Y", 5, 5, 0, 0, 8 },
     };
     static const struct step last[] = {
-        { ROW_SHARED_ROLE, "role with a larger ticket", "R", 2, 1, 3, LONG_MS, 0 },     /* The refused one has left its own. */
+        /* The refused one has left its own. */
+        { ROW_SHARED_ROLE, "role with a larger ticket", "R", 2, 1, 3, LONG_MS, 0 },
         { ROW_SHARED_WAKE, "release beside one whose time is over", "u", 1, 1, 0, 0, 0 },
     };
     static struct kind kinds[] = {
-        { "shared acquire +OK", 9, 0 }, { "role beside another :-1", 1, 0 }, { "role with the same ticket :-2", 1, 0 },
+        { "shared acquire +OK", 9, 0 }, { "role beside another :-1", 1, 0 },
+        { "role with the same ticket :-2", 1, 0 },
         { "wait :ms", 4, 0 }, { "role of a reader :1", 1, 0 }, { "leave the queue :-1", 1, 0 },
-        { "release of one that is there :0", 1, 0 }, { "refused role -ERR The user executing", 1, 0 },
+        { "release of one that is there :0", 1, 0 },
+        { "refused role -ERR The user executing", 1, 0 },
         { "role with a larger ticket :1", 1, 0 },
         { "release beside one whose time is over :2", 1, 0 },
         { NULL, 0, 0 }
@@ -1717,15 +1869,18 @@ TEST(in_rare_states_of_readers_and_writers_the_model_answers_like_a_server)
         flush_all();
         open_lines();
         open_subscriptions();
-        for (unsigned i = 0; i < sizeof steps / sizeof steps[0] && !round_over; i++) take_step(&steps[i], begun_us);
+        for (unsigned i = 0; i < sizeof steps / sizeof steps[0] && !round_over; i++)
+            take_step(&steps[i], begun_us);
         if (!round_over) remove_key(0, (struct slice){ (const uint8_t *)"w", 1 });
-        for (unsigned i = 0; i < sizeof more / sizeof more[0] && !round_over; i++) take_step(&more[i], begun_us);
+        for (unsigned i = 0; i < sizeof more / sizeof more[0] && !round_over; i++)
+            take_step(&more[i], begun_us);
         allow(false, "PEXPIREAT");
         if (!round_over) take_step(&refused, begun_us);
         allow(true, "PEXPIREAT");
         if (!round_over) check_keys();
         nap_ms(2 * SHORT_MS);
-        for (unsigned i = 0; i < sizeof last / sizeof last[0] && !round_over; i++) take_step(&last[i], begun_us);
+        for (unsigned i = 0; i < sizeof last / sizeof last[0] && !round_over; i++)
+            take_step(&last[i], begun_us);
         if (!round_over) check_keys();
         close_subscriptions();
         close_lines();
@@ -1740,55 +1895,88 @@ TEST(without_trouble_the_model_answers_like_a_server)
 {
     static struct kind kinds[] = {
         { "SET +OK", 300, 0 }, { "SET $-1", 500, 0 }, { "ended: SET +OK", 10, 0 },
-        { "SET with a wrong TTL -ERR invalid expire time", 50, 0 }, { "SET with a wrong TTL -ERR value is not an", 50, 0 },
-        { "EVALSHA release :1", 20, 0 }, { "EVALSHA release :0", 50, 0 }, { "EVALSHA release :-1", 200, 0 },
+        { "SET with a wrong TTL -ERR invalid expire time", 50, 0 },
+        { "SET with a wrong TTL -ERR value is not an", 50, 0 },
+        { "EVALSHA release :1", 20, 0 }, { "EVALSHA release :0", 50, 0 },
+        { "EVALSHA release :-1", 200, 0 },
         { "ended: EVALSHA release :0", 2, 0 }, { "EVALSHA release -NOSCRIPT", 20, 0 },
         { "EVALSHA release -WRONGTYPE", 20, 0 },
         { "EVAL release :1", 20, 0 }, { "EVAL release :0", 20, 0 }, { "EVAL release :-1", 100, 0 },
         { "EVAL release -WRONGTYPE", 10, 0 },
-        { "EVALSHA extend :1", 20, 0 }, { "EVALSHA extend :0", 200, 0 }, { "ended: EVALSHA extend :0", 2, 0 },
+        { "EVALSHA extend :1", 20, 0 }, { "EVALSHA extend :0", 200, 0 },
+        { "ended: EVALSHA extend :0", 2, 0 },
         { "EVALSHA extend -NOSCRIPT", 20, 0 }, { "EVALSHA extend -WRONGTYPE", 20, 0 },
-        { "EVAL extend :1", 20, 0 }, { "EVAL extend :0", 100, 0 }, { "EVAL extend -WRONGTYPE", 10, 0 },
+        { "EVAL extend :1", 20, 0 }, { "EVAL extend :0", 100, 0 },
+        { "EVAL extend -WRONGTYPE", 10, 0 },
         { "EVALSHA unknown -NOSCRIPT", 200, 0 },
-        { "EVALSHA release :2", 5, 0 }, { "EVAL release :2", 5, 0 }, { "heard *3", 10, 0 }, { "SUBSCRIBE *3", 20, 0 },
-        { "EVALSHA acquire +OK", 50, 0 }, { "EVAL acquire +OK", 50, 0 }, { "EVALSHA acquire $", 200, 0 },
-        { "EVAL acquire $", 200, 0 }, { "EVALSHA acquire -AHEAD", 20, 0 }, { "EVAL acquire -AHEAD", 20, 0 },
+        { "EVALSHA release :2", 5, 0 }, { "EVAL release :2", 5, 0 }, { "heard *3", 10, 0 },
+        { "SUBSCRIBE *3", 20, 0 },
+        { "EVALSHA acquire +OK", 50, 0 }, { "EVAL acquire +OK", 50, 0 },
+        { "EVALSHA acquire $", 200, 0 },
+        { "EVAL acquire $", 200, 0 }, { "EVALSHA acquire -AHEAD", 20, 0 },
+        { "EVAL acquire -AHEAD", 20, 0 },
         { "EVALSHA acquire -WRONGTYPE", 1, 0 }, { "EVALSHA acquire -NOSCRIPT", 5, 0 },
         { "EVAL acquire -ERR user_script:2: attempt to compare", 1, 0 },
-        { "EVALSHA restore +OK", 50, 0 }, { "EVAL restore +OK", 50, 0 }, { "EVALSHA restore $", 100, 0 },
-        { "EVAL restore $", 100, 0 }, { "EVALSHA restore -AHEAD", 10, 0 }, { "EVALSHA restore -WRONGTYPE", 1, 0 },
-        { "EVALSHA restore -NOSCRIPT", 5, 0 }, { "EVAL restore -ERR user_script:2: attempt to compare", 1, 0 },
-        { "EVALSHA wait :ms", 50, 0 }, { "EVALSHA wait :-1", 20, 0 }, { "EVALSHA wait :-2", 20, 0 }, { "EVAL wait :ms", 50, 0 },
+        { "EVALSHA restore +OK", 50, 0 }, { "EVAL restore +OK", 50, 0 },
+        { "EVALSHA restore $", 100, 0 },
+        { "EVAL restore $", 100, 0 }, { "EVALSHA restore -AHEAD", 10, 0 },
+        { "EVALSHA restore -WRONGTYPE", 1, 0 },
+        { "EVALSHA restore -NOSCRIPT", 5, 0 },
+        { "EVAL restore -ERR user_script:2: attempt to compare", 1, 0 },
+        { "EVALSHA wait :ms", 50, 0 }, { "EVALSHA wait :-1", 20, 0 }, { "EVALSHA wait :-2", 20, 0 },
+        { "EVAL wait :ms", 50, 0 },
         { "EVALSHA wait -NOSCRIPT", 5, 0 },
-        { "EVALSHA permit acquire :", 20, 0 }, { "EVAL permit acquire :", 20, 0 }, { "EVALSHA permit acquire $", 20, 0 },
-        { "EVAL permit acquire $", 20, 0 }, { "EVALSHA permit acquire -AHEAD", 2, 0 }, { "EVALSHA permit acquire -NOSCRIPT", 2, 0 },
-        { "EVALSHA permit restore +OK", 5, 0 }, { "EVAL permit restore $5", 5, 0 }, { "EVALSHA permit restore -AHEAD", 1, 0 },
-        { "EVALSHA permit extend :1", 5, 0 }, { "EVAL permit extend :0", 5, 0 }, { "EVAL permit extend -WRONGTYPE", 1, 0 },
-        { "EVALSHA permit release :1", 10, 0 }, { "EVAL permit release :0", 10, 0 }, { "EVAL permit release :2", 1, 0 },
-        { "EVAL permit release -WRONGTYPE", 1, 0 }, { "EVALSHA permit wait :ms", 5, 0 }, { "EVAL permit wait :-2", 20, 0 },
-        { "EVALSHA poll +OK", 20, 0 }, { "EVAL poll +OK", 20, 0 }, { "EVALSHA poll $", 50, 0 }, { "EVAL poll $", 50, 0 },
-        { "EVALSHA poll -AHEAD", 1, 0 }, { "EVALSHA poll -NOSCRIPT", 1, 0 }, { "EVAL poll -WRONGTYPE", 1, 0 },
-        { "EVALSHA leave :1", 5, 0 }, { "EVAL leave :1", 5, 0 }, { "EVALSHA leave :0", 5, 0 }, { "EVAL leave :-1", 5, 0 },
-        { "EVAL leave :2", 1, 0 }, { "EVALSHA leave -WRONGTYPE", 1, 0 }, { "EVALSHA fair extend :1", 5, 0 },
-        { "EVAL fair extend :0", 5, 0 }, { "EVALSHA fair restore +OK", 5, 0 }, { "EVAL fair restore $5", 5, 0 },
-        { "EVALSHA shared acquire +OK", 20, 0 }, { "EVAL shared acquire +OK", 20, 0 }, { "EVALSHA shared acquire $", 20, 0 },
-        { "EVAL shared acquire $", 20, 0 }, { "EVALSHA shared acquire -AHEAD", 1, 0 }, { "EVALSHA shared acquire -NOSCRIPT", 1, 0 },
-        { "EVALSHA shared extend :1", 2, 0 }, { "EVAL shared extend :0", 5, 0 }, { "EVALSHA role :1", 2, 0 },
+        { "EVALSHA permit acquire :", 20, 0 }, { "EVAL permit acquire :", 20, 0 },
+        { "EVALSHA permit acquire $", 20, 0 },
+        { "EVAL permit acquire $", 20, 0 }, { "EVALSHA permit acquire -AHEAD", 2, 0 },
+        { "EVALSHA permit acquire -NOSCRIPT", 2, 0 },
+        { "EVALSHA permit restore +OK", 5, 0 }, { "EVAL permit restore $5", 5, 0 },
+        { "EVALSHA permit restore -AHEAD", 1, 0 },
+        { "EVALSHA permit extend :1", 5, 0 }, { "EVAL permit extend :0", 5, 0 },
+        { "EVAL permit extend -WRONGTYPE", 1, 0 },
+        { "EVALSHA permit release :1", 10, 0 }, { "EVAL permit release :0", 10, 0 },
+        { "EVAL permit release :2", 1, 0 },
+        { "EVAL permit release -WRONGTYPE", 1, 0 }, { "EVALSHA permit wait :ms", 5, 0 },
+        { "EVAL permit wait :-2", 20, 0 },
+        { "EVALSHA poll +OK", 20, 0 }, { "EVAL poll +OK", 20, 0 }, { "EVALSHA poll $", 50, 0 },
+        { "EVAL poll $", 50, 0 },
+        { "EVALSHA poll -AHEAD", 1, 0 }, { "EVALSHA poll -NOSCRIPT", 1, 0 },
+        { "EVAL poll -WRONGTYPE", 1, 0 },
+        { "EVALSHA leave :1", 5, 0 }, { "EVAL leave :1", 5, 0 }, { "EVALSHA leave :0", 5, 0 },
+        { "EVAL leave :-1", 5, 0 },
+        { "EVAL leave :2", 1, 0 }, { "EVALSHA leave -WRONGTYPE", 1, 0 },
+        { "EVALSHA fair extend :1", 5, 0 },
+        { "EVAL fair extend :0", 5, 0 }, { "EVALSHA fair restore +OK", 5, 0 },
+        { "EVAL fair restore $5", 5, 0 },
+        { "EVALSHA shared acquire +OK", 20, 0 }, { "EVAL shared acquire +OK", 20, 0 },
+        { "EVALSHA shared acquire $", 20, 0 },
+        { "EVAL shared acquire $", 20, 0 }, { "EVALSHA shared acquire -AHEAD", 1, 0 },
+        { "EVALSHA shared acquire -NOSCRIPT", 1, 0 },
+        { "EVALSHA shared extend :1", 2, 0 }, { "EVAL shared extend :0", 5, 0 },
+        { "EVALSHA role :1", 2, 0 },
         { "EVAL role :1", 2, 0 }, { "EVAL role :0", 5, 0 }, { "EVAL role :-1", 1, 0 },
         { "EVALSHA shared release :1", 2, 0 }, { "EVAL shared release :0", 5, 0 },
-        { "EVALSHA both release :1", 2, 0 }, { "EVAL both release :0", 5, 0 }, { "EVALSHA shared wait :ms", 5, 0 },
-        { "EVALSHA java acquire +OK", 5, 0 }, { "EVAL java acquire $", 5, 0 }, { "EVALSHA java acquire -NOSCRIPT", 1, 0 },
-        { "EVALSHA java extend :1", 1, 0 }, { "EVAL java extend :0", 5, 0 }, { "EVALSHA java release :1", 2, 0 },
+        { "EVALSHA both release :1", 2, 0 }, { "EVAL both release :0", 5, 0 },
+        { "EVALSHA shared wait :ms", 5, 0 },
+        { "EVALSHA java acquire +OK", 5, 0 }, { "EVAL java acquire $", 5, 0 },
+        { "EVALSHA java acquire -NOSCRIPT", 1, 0 },
+        { "EVALSHA java extend :1", 1, 0 }, { "EVAL java extend :0", 5, 0 },
+        { "EVALSHA java release :1", 2, 0 },
         { "EVAL java release :0", 1, 0 }, { "EVAL java release :-1", 2, 0 },
-        { "EVAL mark :1", 20, 0 }, { "EVAL mark :0", 50, 0 }, { "EVAL mark $", 20, 0 }, { "EVAL mark -AHEAD", 10, 0 },
+        { "EVAL mark :1", 20, 0 }, { "EVAL mark :0", 50, 0 }, { "EVAL mark $", 20, 0 },
+        { "EVAL mark -AHEAD", 10, 0 },
         { "EVAL mark -BEHIND", 10, 0 }, { "EVAL mark -WRONGTYPE", 5, 0 },
-        { "PTTL :ms", 200, 0 }, { "PTTL :-1", 50, 0 }, { "PTTL :-2", 50, 0 }, { "ended: PTTL :-2", 2, 0 },
-        { "GETRANGE $40", 200, 0 }, { "GETRANGE $41", 20, 0 }, { "GETRANGE $0", 50, 0 }, { "GETRANGE $1", 10, 0 },
+        { "PTTL :ms", 200, 0 }, { "PTTL :-1", 50, 0 }, { "PTTL :-2", 50, 0 },
+        { "ended: PTTL :-2", 2, 0 },
+        { "GETRANGE $40", 200, 0 }, { "GETRANGE $41", 20, 0 }, { "GETRANGE $0", 50, 0 },
+        { "GETRANGE $1", 10, 0 },
         { "GETRANGE -WRONGTYPE", 20, 0 }, { "ended: GETRANGE $0", 2, 0 },
-        { "AUTH -ERR AUTH <password> called without any password", 20, 0 }, { "AUTH -WRONGPASS", 20, 0 },
+        { "AUTH -ERR AUTH <password> called without any password", 20, 0 },
+        { "AUTH -WRONGPASS", 20, 0 },
         { "AUTH +OK", 10, 0 },
         { "SELECT +OK", 50, 0 }, { "SELECT -ERR DB index", 20, 0 },
-        { "CLIENT +OK", 50, 0 }, { "INFO $", 50, 0 }, { "EVAL nothing $-1", 50, 0 }, { "SCRIPT $40", 100, 0 },
+        { "CLIENT +OK", 50, 0 }, { "INFO $", 50, 0 }, { "EVAL nothing $-1", 50, 0 },
+        { "SCRIPT $40", 100, 0 },
         { "odd -ERR unknown command", 20, 0 }, { "odd -ERR wrong number of arguments", 50, 0 },
         { NULL, 0, 0 }
     };
@@ -1818,8 +2006,10 @@ TEST(before_the_password_the_model_answers_like_a_server)
 {
     static const struct trouble password = { .begin = ask_for_password };
     static struct kind kinds[] = {
-        { "SET -NOAUTH", 20, 0 }, { "EVALSHA release -NOAUTH", 10, 0 }, { "EVAL extend -NOAUTH", 5, 0 },
-        { "PTTL -NOAUTH", 10, 0 }, { "GETRANGE -NOAUTH", 10, 0 }, { "AUTH +OK", 3, 0 }, { "AUTH -WRONGPASS", 3, 0 },
+        { "SET -NOAUTH", 20, 0 }, { "EVALSHA release -NOAUTH", 10, 0 },
+        { "EVAL extend -NOAUTH", 5, 0 },
+        { "PTTL -NOAUTH", 10, 0 }, { "GETRANGE -NOAUTH", 10, 0 }, { "AUTH +OK", 3, 0 },
+        { "AUTH -WRONGPASS", 3, 0 },
         { "odd -ERR wrong number", 3, 0 },
         { "SET +OK", 1, 0 }, { "SCRIPT -NOAUTH", 3, 0 }, { NULL, 0, 0 }
     };
@@ -1840,7 +2030,8 @@ TEST(before_the_login_of_a_user_the_model_answers_like_a_server)
 {
     static const struct trouble user = { .begin = ask_for_user };
     static struct kind kinds[] = {
-        { "SET -NOAUTH", 20, 0 }, { "EVALSHA release -NOAUTH", 10, 0 }, { "INFO -NOAUTH", 1, 0 }, { "EVAL nothing -NOAUTH", 1, 0 },
+        { "SET -NOAUTH", 20, 0 }, { "EVALSHA release -NOAUTH", 10, 0 }, { "INFO -NOAUTH", 1, 0 },
+        { "EVAL nothing -NOAUTH", 1, 0 },
         { "AUTH +OK", 3, 0 }, { "AUTH -WRONGPASS", 3, 0 }, { "SET +OK", 1, 0 }, { NULL, 0, 0 }
     };
     compare_in(&user, kinds);
@@ -1849,10 +2040,11 @@ TEST(before_the_login_of_a_user_the_model_answers_like_a_server)
 /* Takes some commands from joe, others each time. */
 static void forbid_some(void)
 {
-    static const char *const commands[] = { "INFO", "SELECT", "SET", "PTTL", "GETRANGE", "EVAL", "EVALSHA", "SCRIPT",
-                                            "CLIENT", "GET", "DEL", "PEXPIRE", "TIME", "PUBLISH", "ZADD", "ZREM", "ZPOPMIN",
-                                            "ZRANGE", "ZRANGEBYSCORE", "ZSCORE", "ZRANK", "ZREVRANGE", "SUBSCRIBE", "HSET", "HDEL",
-                                            "HEXISTS", "TYPE" };
+    static const char *const commands[] = {
+        "INFO", "SELECT", "SET", "PTTL", "GETRANGE", "EVAL", "EVALSHA", "SCRIPT", "CLIENT", "GET",
+        "DEL", "PEXPIRE", "TIME", "PUBLISH", "ZADD", "ZREM", "ZPOPMIN", "ZRANGE", "ZRANGEBYSCORE",
+        "ZSCORE", "ZRANK", "ZREVRANGE", "SUBSCRIBE", "HSET", "HDEL", "HEXISTS", "TYPE"
+    };
     enum { COUNT = sizeof commands / sizeof commands[0] };
     static char forbidden[256];
     static unsigned turn;
@@ -1864,23 +2056,32 @@ static void forbid_some(void)
         if (i != turn && dice(5) > 0) continue;
         snprintf(rule, sizeof rule, "-%s", commands[i]);
         ASK(&server, "ACL", "SETUSER", "joe", rule);
-        snprintf(forbidden + strlen(forbidden), sizeof forbidden - strlen(forbidden), " %s", commands[i]);
+        snprintf(forbidden + strlen(forbidden), sizeof forbidden - strlen(forbidden), " %s",
+                 commands[i]);
     }
     node.noperm = forbidden;
 }
 
 TEST(where_an_acl_forbids_commands_the_model_answers_like_a_server)
 {
-    static const struct trouble acl = { .begin = forbid_some, .logs_in = true, .commands = 4000, .round_commands = 25 };
+    static const struct trouble acl = {
+        .begin = forbid_some, .logs_in = true, .commands = 4000, .round_commands = 25
+    };
     static struct kind kinds[] = {
-        { "AUTH +OK", 10, 0 }, { "SET -NOPERM this user has no permissions to run the 'set' command", 5, 0 },
+        { "AUTH +OK", 10, 0 },
+        { "SET -NOPERM this user has no permissions to run the 'set' command", 5, 0 },
         { "SCRIPT -NOPERM this user has no permissions to run the 'script|load' command", 1, 0 },
         { "CLIENT -NOPERM this user has no permissions to run the 'client|setname' command", 1, 0 },
-        { "INFO -NOPERM", 1, 0 }, { "EVAL nothing -NOPERM", 1, 0 }, { "SELECT -NOPERM", 1, 0 }, { "PTTL -NOPERM", 1, 0 },
-        { "GETRANGE -NOPERM", 1, 0 }, { "EVALSHA release -NOPERM", 1, 0 }, { "EVAL release -NOPERM", 1, 0 },
-        { "EVALSHA release -ERR The user executing the script", 1, 0 }, { "EVALSHA extend -ERR The user executing", 1, 0 },
-        { "EVAL acquire -ERR The user executing the script", 1, 0 }, { "EVAL wait -ERR The user executing", 1, 0 },
-        { "EVAL poll -ERR The user executing", 5, 0 }, { "EVAL leave :", 1, 0 }, { "EVAL poll +OK", 1, 0 },
+        { "INFO -NOPERM", 1, 0 }, { "EVAL nothing -NOPERM", 1, 0 }, { "SELECT -NOPERM", 1, 0 },
+        { "PTTL -NOPERM", 1, 0 },
+        { "GETRANGE -NOPERM", 1, 0 }, { "EVALSHA release -NOPERM", 1, 0 },
+        { "EVAL release -NOPERM", 1, 0 },
+        { "EVALSHA release -ERR The user executing the script", 1, 0 },
+        { "EVALSHA extend -ERR The user executing", 1, 0 },
+        { "EVAL acquire -ERR The user executing the script", 1, 0 },
+        { "EVAL wait -ERR The user executing", 1, 0 },
+        { "EVAL poll -ERR The user executing", 5, 0 }, { "EVAL leave :", 1, 0 },
+        { "EVAL poll +OK", 1, 0 },
         { "SUBSCRIBE -NOPERM", 1, 0 }, { "EVAL java acquire -ERR The user executing", 1, 0 },
         { NULL, 0, 0 }
     };
@@ -1902,7 +2103,9 @@ static void ask_for_user_that_may_not_publish(void)
 /* The script puts the entry back. */
 TEST(where_an_acl_forbids_to_publish_the_model_answers_like_a_server)
 {
-    static const struct trouble acl = { .begin = ask_for_user_that_may_not_publish, .logs_in = true };
+    static const struct trouble acl = {
+        .begin = ask_for_user_that_may_not_publish, .logs_in = true
+    };
     static struct kind kinds[] = {
         { "EVALSHA release :1", 1, 0 }, { "EVALSHA wait :ms", 20, 0 }, { NULL, 0, 0 }
     };
@@ -1918,17 +2121,22 @@ struct manner {
 };
 
 /* A client's command about "r". Nobody listens to the first that waits. */
-static struct request story_request(const char *label, enum row row, unsigned client, bool is_shared, uint32_t ttl_ms)
+static struct request story_request(const char *label, enum row row, unsigned client,
+                                    bool is_shared, uint32_t ttl_ms)
 {
-    const struct redlock_place place = { .turn = 1 + client, .poll = 1 + client, .renew = true, .entry = client };
+    const struct redlock_place place = {
+        .turn = 1 + client, .poll = 1 + client, .renew = true, .entry = client
+    };
     struct request request;
     struct resp_writer writer = begin_request(&request, label);
     const struct redlock_name name = { .bytes = "r", .size = 1, .shared = is_shared };
     uint8_t token[REDLOCK_TOKEN_SIZE];
     const struct wire_subject subject = {
-        .names = &name, .name_count = 1, .token = token, .placed = token, .ttl_ms = ttl_ms, .life_ms = LONG_MS,
-        .skew_ms = REDLOCK_SKEW_MS, .engine = engines[(SUBSCRIPTIONS + client - 1) % (SUBSCRIPTIONS + 1)], .wait_number = client,
-        .arrived_at = 1 + client, .permit = { .count = 1, .slot = 1 }, .place = &place
+        .names = &name, .name_count = 1, .token = token, .placed = token, .ttl_ms = ttl_ms,
+        .life_ms = LONG_MS, .skew_ms = REDLOCK_SKEW_MS,
+        .engine = engines[(SUBSCRIPTIONS + client - 1) % (SUBSCRIPTIONS + 1)],
+        .wait_number = client, .arrived_at = 1 + client, .permit = { .count = 1, .slot = 1 },
+        .place = &place
     };
     memset(token, (int)(0x50 + client), sizeof token);
     (void)send_encode(&writer, row_at(row).row, REDLOCK_FORM_BY_TEXT, &subject);
@@ -1936,14 +2144,15 @@ static struct request story_request(const char *label, enum row row, unsigned cl
     return request;
 }
 
-static void story_step(const char *label, enum row row, unsigned client, bool is_shared, uint32_t ttl_ms)
+static void story_step(const char *label, enum row row, unsigned client, bool is_shared,
+                       uint32_t ttl_ms)
 {
     const struct request request = story_request(label, row, client, is_shared, ttl_ms);
     exchange(&lines[0], &request);
 }
 
-/* Some wait until the holder leaves. What they hear and the keys that are left then are the same, whatever is forbidden before
- * that. */
+/* Some wait until the holder leaves. What they hear and the keys that are left then are the same,
+ * whatever is forbidden before that. */
 static void leave_to_waiters(const struct manner *manner, unsigned count, void (*forbid)(void))
 {
     const bool is_fair = manner->take == ROW_FAIR_ACQUIRE;
@@ -1961,7 +2170,8 @@ static void leave_to_waiters(const struct manner *manner, unsigned count, void (
     }
     check_keys();
     if (forbid) forbid();
-    for (unsigned i = 0; i < 2; i++) story_step("leave", manner->leave, 0, manner->is_shared, LONG_MS);
+    for (unsigned i = 0; i < 2; i++)
+        story_step("leave", manner->leave, 0, manner->is_shared, LONG_MS);
     check_keys();
     story_step(take, manner->take, 1, false, LONG_MS);
     check_keys();
@@ -1973,16 +2183,21 @@ static void leave_in_each_manner(const struct trouble *what, void (*forbid)(void
 {
     static const struct manner manners[] = {
         { ROW_ACQUIRE, ROW_WAIT, ROW_EXTEND, ROW_RESTORE, ROW_WAKE, false },
-        { ROW_SHARED_ACQUIRE, ROW_WAIT, ROW_SHARED_EXTEND, ROW_SHARED_RESTORE, ROW_SHARED_WAKE, true },
-        { ROW_SHARED_ACQUIRE, ROW_WAIT, ROW_SHARED_EXTEND, ROW_SHARED_RESTORE, ROW_SHARED_WAKE, false },
-        { ROW_PERMIT_ACQUIRE, ROW_PERMIT_WAIT, ROW_PERMIT_EXTEND, ROW_PERMIT_RESTORE, ROW_PERMIT_WAKE, false },
-        { ROW_FAIR_ACQUIRE, ROW_FAIR_ACQUIRE, ROW_FAIR_EXTEND, ROW_FAIR_RESTORE, ROW_FAIR_WAKE, false },
+        { ROW_SHARED_ACQUIRE, ROW_WAIT, ROW_SHARED_EXTEND, ROW_SHARED_RESTORE, ROW_SHARED_WAKE,
+          true },
+        { ROW_SHARED_ACQUIRE, ROW_WAIT, ROW_SHARED_EXTEND, ROW_SHARED_RESTORE, ROW_SHARED_WAKE,
+          false },
+        { ROW_PERMIT_ACQUIRE, ROW_PERMIT_WAIT, ROW_PERMIT_EXTEND, ROW_PERMIT_RESTORE,
+          ROW_PERMIT_WAKE, false },
+        { ROW_FAIR_ACQUIRE, ROW_FAIR_ACQUIRE, ROW_FAIR_EXTEND, ROW_FAIR_RESTORE, ROW_FAIR_WAKE,
+          false },
     };
     enum { MANNERS = sizeof manners / sizeof manners[0] };
     static struct kind kinds[] = {
         { "acquire +OK", 2 * (MANNERS - 2), 0 }, { "acquire :1", 2, 0 }, { "poll +OK", 2, 0 },
         { "wait :ms", 4 * (MANNERS - 1), 0 }, { "poll $", 4, 0 },
-        { "extend :1", 2 * MANNERS, 0 }, { "extend :0", 2 * MANNERS, 0 }, { "acquire again +OK", 2 * MANNERS, 0 },
+        { "extend :1", 2 * MANNERS, 0 }, { "extend :0", 2 * MANNERS, 0 },
+        { "acquire again +OK", 2 * MANNERS, 0 },
         { "leave :", 4 * MANNERS, 0 }, { NULL, 0, 0 }
     };
     for (struct kind *kind = kinds; kind->begins; kind++) kind->times = 0;
@@ -1998,7 +2213,8 @@ static void leave_in_each_manner(const struct trouble *what, void (*forbid)(void
     end_pair();
 }
 
-/* The hint of a writer that no longer listens goes with the last reader, or readers would step back for nobody. */
+/* The hint of a writer that no longer listens goes with the last reader, or readers would step back
+ * for nobody. */
 TEST(a_lock_is_left_to_those_that_listen_like_on_a_server)
 {
     static const struct trouble none = { .begin = NULL };
@@ -2042,7 +2258,8 @@ TEST(a_release_wakes_a_waiter_though_an_acl_hides_the_flag)
         open_subscriptions();
         story_step("acquire", manners[i].take, 0, false, LONG_MS);
         story_step("wait", manners[i].wait, 2, false, LONG_MS);
-        ASK(&server, "ACL", "SETUSER", "joe", "resetkeys", "~r", "~r#waiters", "~r:1", "~r:#waiters");
+        ASK(&server, "ACL", "SETUSER", "joe", "resetkeys", "~r", "~r#waiters", "~r:1",
+            "~r:#waiters");
         const struct request request = story_request("leave", manners[i].leave, 0, false, LONG_MS);
         const struct slice reply = ask_server(lines[0].fd, &request);
         CHECK_MEM(reply.data, reply.size, ":2\r\n", 4);
@@ -2072,10 +2289,12 @@ TEST(out_of_memory_the_model_answers_like_a_server)
 {
     static const struct trouble memory = { .begin = fill_memory, .end = free_memory };
     static struct kind kinds[] = {
-        { "SET -OOM", 50, 0 }, { "EVAL acquire -OOM", 1, 0 }, { "EVAL wait -OOM", 10, 0 }, { "EVALSHA release :1", 1, 0 },
+        { "SET -OOM", 50, 0 }, { "EVAL acquire -OOM", 1, 0 }, { "EVAL wait -OOM", 10, 0 },
+        { "EVALSHA release :1", 1, 0 },
         { "EVALSHA release :-1", 5, 0 }, { "EVALSHA extend :1", 1, 0 },
         { "EVALSHA release -WRONGTYPE", 1, 0 }, { "PTTL :ms", 10, 0 }, { "GETRANGE $40", 5, 0 },
-        { "EVAL fair extend :1", 1, 0 }, { "EVAL poll -OOM", 1, 0 }, { "EVAL poll $", 1, 0 }, { "EVAL leave :", 1, 0 },
+        { "EVAL fair extend :1", 1, 0 }, { "EVAL poll -OOM", 1, 0 }, { "EVAL poll $", 1, 0 },
+        { "EVAL leave :", 1, 0 },
         { NULL, 0, 0 }
     };
     compare_in(&memory, kinds);
@@ -2097,7 +2316,8 @@ TEST(without_its_replicas_the_model_answers_like_a_server)
 {
     static const struct trouble replicas = { .begin = lose_replicas, .end = need_no_replicas };
     static struct kind kinds[] = {
-        { "SET -NOREPLICAS", 50, 0 }, { "EVAL acquire -NOREPLICAS", 1, 0 }, { "EVALSHA release -NOREPLICAS", 1, 0 },
+        { "SET -NOREPLICAS", 50, 0 }, { "EVAL acquire -NOREPLICAS", 1, 0 },
+        { "EVALSHA release -NOREPLICAS", 1, 0 },
         { "EVALSHA extend -NOREPLICAS", 1, 0 },
         { "EVALSHA release :-1", 5, 0 }, { "EVALSHA extend :0", 5, 0 }, { NULL, 0, 0 }
     };
@@ -2129,7 +2349,8 @@ TEST(after_a_snapshot_that_failed_the_model_answers_like_a_server)
 {
     static const struct trouble snapshot = { .begin = fail_snapshot, .end = need_no_snapshot };
     static struct kind kinds[] = {
-        { "SET -MISCONF", 50, 0 }, { "EVAL acquire -MISCONF", 1, 0 }, { "EVALSHA release -MISCONF", 1, 0 },
+        { "SET -MISCONF", 50, 0 }, { "EVAL acquire -MISCONF", 1, 0 },
+        { "EVALSHA release -MISCONF", 1, 0 },
         { "EVALSHA extend -MISCONF", 1, 0 },
         { "EVALSHA release :-1", 5, 0 }, { "EVALSHA extend :0", 5, 0 }, { NULL, 0, 0 }
     };
@@ -2143,7 +2364,8 @@ static void become_replica(void)
     node.role = MODEL_REPLICA;
 }
 
-/* S30: it has taken over a history from then on. The model cannot know where that ends, so the test sets it. */
+/* S30: it has taken over a history from then on. The model cannot know where that ends, so the test
+ * sets it. */
 static void become_master(void)
 {
     static const char key[] = "second_repl_offset:";
@@ -2161,9 +2383,11 @@ TEST(as_a_replica_the_model_answers_like_a_server)
 {
     static const struct trouble replica = { .begin = become_replica, .end = become_master };
     static struct kind kinds[] = {
-        { "SET -READONLY", 50, 0 }, { "EVAL acquire -READONLY", 1, 0 }, { "EVAL wait -READONLY", 10, 0 },
+        { "SET -READONLY", 50, 0 }, { "EVAL acquire -READONLY", 1, 0 },
+        { "EVAL wait -READONLY", 10, 0 },
         { "EVALSHA release -READONLY", 1, 0 }, { "EVALSHA extend -READONLY", 1, 0 },
-        { "EVALSHA release :-1", 5, 0 }, { "EVALSHA extend :0", 5, 0 }, { "EVAL nothing $-1", 2, 0 }, { "PTTL :ms", 10, 0 },
+        { "EVALSHA release :-1", 5, 0 }, { "EVALSHA extend :0", 5, 0 },
+        { "EVAL nothing $-1", 2, 0 }, { "PTTL :ms", 10, 0 },
         { NULL, 0, 0 }
     };
     compare_in(&replica, kinds);
@@ -2181,9 +2405,12 @@ TEST(as_a_replica_that_will_not_serve_stale_data_the_model_answers_like_a_server
         .begin = lose_master, .end = become_master, .config = "replica-serve-stale-data no\n"
     };
     static struct kind kinds[] = {
-        { "SET -READONLY", 50, 0 }, { "EVALSHA release -MASTERDOWN", 5, 0 }, { "EVALSHA unknown -NOSCRIPT", 20, 0 },
-        { "EVAL extend -MASTERDOWN", 5, 0 }, { "PTTL -MASTERDOWN", 20, 0 }, { "GETRANGE -MASTERDOWN", 20, 0 },
-        { "SCRIPT $40", 2, 0 }, { "INFO $", 2, 0 }, { "EVAL nothing -MASTERDOWN", 2, 0 }, { NULL, 0, 0 }
+        { "SET -READONLY", 50, 0 }, { "EVALSHA release -MASTERDOWN", 5, 0 },
+        { "EVALSHA unknown -NOSCRIPT", 20, 0 },
+        { "EVAL extend -MASTERDOWN", 5, 0 }, { "PTTL -MASTERDOWN", 20, 0 },
+        { "GETRANGE -MASTERDOWN", 20, 0 },
+        { "SCRIPT $40", 2, 0 }, { "INFO $", 2, 0 }, { "EVAL nothing -MASTERDOWN", 2, 0 },
+        { NULL, 0, 0 }
     };
     compare_in(&stale, kinds);
 }
@@ -2209,9 +2436,12 @@ static void end_busy(void)
 
 TEST(in_a_long_script_the_model_answers_like_a_server)
 {
-    static const struct trouble busy = { .begin = become_busy, .end = end_busy, .config = "busy-reply-threshold 1\n" };
+    static const struct trouble busy = {
+        .begin = become_busy, .end = end_busy, .config = "busy-reply-threshold 1\n"
+    };
     static struct kind kinds[] = {
-        { "SET -BUSY", 50, 0 }, { "EVALSHA release -BUSY", 20, 0 }, { "PTTL -BUSY", 20, 0 }, { "INFO -BUSY", 2, 0 },
+        { "SET -BUSY", 50, 0 }, { "EVALSHA release -BUSY", 20, 0 }, { "PTTL -BUSY", 20, 0 },
+        { "INFO -BUSY", 2, 0 },
         { "AUTH -", 2, 0 }, { "odd -ERR wrong number", 2, 0 }, { NULL, 0, 0 }
     };
     compare_in(&busy, kinds);
@@ -2220,7 +2450,8 @@ TEST(in_a_long_script_the_model_answers_like_a_server)
 /* A restart with so much to load, and so slowly, that it takes 20 s. */
 static void begin_loading(void)
 {
-    ASK(&server, "EVAL", "for i = 1, 20000 do redis.call('set', i, string.rep('x', 1100)) end", "0");
+    ASK(&server, "EVAL", "for i = 1, 20000 do redis.call('set', i, string.rep('x', 1100)) end",
+        "0");
     ASK(&server, "SAVE");
     server_crash(&server);
     server_launch(&server);
@@ -2232,13 +2463,19 @@ static void begin_loading(void)
 TEST(while_loading_the_model_answers_like_a_server)
 {
     static const struct trouble loading = {
-        .begin = begin_loading, .keyless = true, .commands = 900, .round_commands = 900,
-        .config = "rdbcompression no\nloading-process-events-interval-bytes 1024\nkey-load-delay 1000\n"
+        .begin = begin_loading,
+        .keyless = true,
+        .commands = 900,
+        .round_commands = 900,
+        .config =
+            "rdbcompression no\nloading-process-events-interval-bytes 1024\nkey-load-delay 1000\n"
     };
     static struct kind kinds[] = {
-        { "SET -LOADING", 50, 0 }, { "EVALSHA release -LOADING", 20, 0 }, { "PTTL -LOADING", 20, 0 },
+        { "SET -LOADING", 50, 0 }, { "EVALSHA release -LOADING", 20, 0 },
+        { "PTTL -LOADING", 20, 0 },
         { "SCRIPT -LOADING", 3, 0 },
-        { "SELECT +OK", 1, 0 }, { "INFO $", 2, 0 }, { "EVAL nothing -LOADING", 2, 0 }, { "AUTH ", 2, 0 }, { NULL, 0, 0 }
+        { "SELECT +OK", 1, 0 }, { "INFO $", 2, 0 }, { "EVAL nothing -LOADING", 2, 0 },
+        { "AUTH ", 2, 0 }, { NULL, 0, 0 }
     };
     compare_in(&loading, kinds);
 }
@@ -2251,10 +2488,14 @@ static void become_cluster(void)
 
 TEST(as_a_node_of_a_cluster_without_slots_the_model_answers_like_a_server)
 {
-    static const struct trouble cluster = { .begin = become_cluster, .keyless = true, .config = "cluster-enabled yes\n" };
+    static const struct trouble cluster = {
+        .begin = become_cluster, .keyless = true, .config = "cluster-enabled yes\n"
+    };
     static struct kind kinds[] = {
-        { "SET -CLUSTERDOWN", 50, 0 }, { "EVALSHA release -CLUSTERDOWN", 20, 0 }, { "PTTL -CLUSTERDOWN", 20, 0 },
-        { "SCRIPT $40", 3, 0 }, { "INFO $", 2, 0 }, { "EVAL nothing $-1", 2, 0 }, { "SELECT -ERR SELECT is not allowed", 1, 0 },
+        { "SET -CLUSTERDOWN", 50, 0 }, { "EVALSHA release -CLUSTERDOWN", 20, 0 },
+        { "PTTL -CLUSTERDOWN", 20, 0 },
+        { "SCRIPT $40", 3, 0 }, { "INFO $", 2, 0 }, { "EVAL nothing $-1", 2, 0 },
+        { "SELECT -ERR SELECT is not allowed", 1, 0 },
         { NULL, 0, 0 }
     };
     compare_in(&cluster, kinds);
@@ -2273,8 +2514,10 @@ TEST(as_a_sentinel_the_model_answers_like_a_server)
         .config = "sentinel resolve-hostnames no\nsentinel monitor mymaster 127.0.0.1 1 1\n"
     };
     static struct kind kinds[] = {
-        { "SET -ERR unknown command 'SET'", 50, 0 }, { "EVALSHA release -ERR unknown", 20, 0 }, { "INFO $", 2, 0 },
-        { "EVAL extend -ERR unknown", 5, 0 }, { "SCRIPT -ERR unknown", 3, 0 }, { "SELECT -ERR unknown", 1, 0 },
+        { "SET -ERR unknown command 'SET'", 50, 0 }, { "EVALSHA release -ERR unknown", 20, 0 },
+        { "INFO $", 2, 0 },
+        { "EVAL extend -ERR unknown", 5, 0 }, { "SCRIPT -ERR unknown", 3, 0 },
+        { "SELECT -ERR unknown", 1, 0 },
         { "EVAL nothing -ERR unknown", 2, 0 }, { NULL, 0, 0 }
     };
     compare_in(&sentinel, kinds);

@@ -1,5 +1,6 @@
-/* Real nodes in trouble, because they are down, frozen, restarted, misconfigured, full or busy. Tests
- * the verdict, the library's words about the node, and that nothing of ours is left on it afterwards. */
+/* Real nodes in trouble, because they are down, frozen, restarted, misconfigured, full or busy.
+ * Tests the verdict, the library's words about the node, and that nothing of ours is left
+ * on it afterwards. */
 #define _XOPEN_SOURCE 700
 
 #include "clients.h"
@@ -8,7 +9,8 @@
 
 enum {
     NODES = 3,
-    AT_ONCE_MS = 2000,      /* Far below PATIENCE_MS, which a verdict that waits for a frozen node would take. */
+    /* Far below PATIENCE_MS, which a verdict that waits for a frozen node would take. */
+    AT_ONCE_MS = 2000,
     HASTE_MS = 300          /* A node timeout for tests in which a node is meant to meet it. */
 };
 
@@ -29,11 +31,12 @@ static bool finds_out(struct redlock_client *c, unsigned k, enum redlock_trouble
 {
     struct redlock_lock lock;
     redlock_lock_init(&lock);
-    if (redlock_acquire(c, &lock, "finds-out", 1000, 0) == REDLOCK_OK) redlock_release(c, &lock, NULL);
+    if (redlock_acquire(c, &lock, "finds-out", 1000, 0) == REDLOCK_OK)
+        redlock_release(c, &lock, NULL);
     return trouble(c, k) == expected;
 }
 
-/* --- Down ------------------------------------------------------------------------------------------------------- */
+/* ---- Down ---- */
 
 TEST(one_of_three_that_was_never_there_costs_one_vote_and_is_named)
 {
@@ -91,7 +94,8 @@ TEST(two_of_five_may_be_down_and_a_third_may_not)
     struct redlock_lock lock;
     char list[160];
     redlock_lock_init(&lock);
-    snprintf(list, sizeof list, "127.0.0.1:%d,127.0.0.1:%d,%s", refused_port(), refused_port(), node_list);
+    snprintf(list, sizeof list, "127.0.0.1:%d,127.0.0.1:%d,%s", refused_port(), refused_port(),
+             node_list);
     CHECK(open_client(&alice, list));
     CHECK_STATUS(redlock_acquire(&alice, &lock, "five", TTL_MS, 0), REDLOCK_OK);
     CHECK_INT(redlock_last_round(&lock)->node_count, 5);
@@ -109,7 +113,8 @@ TEST(half_of_an_even_number_is_no_quorum)
     struct redlock_lock lock;
     char list[160];
     redlock_lock_init(&lock);
-    snprintf(list, sizeof list, "%s,127.0.0.1:%d,127.0.0.1:%d", servers_list(nodes, 2), refused_port(), refused_port());
+    snprintf(list, sizeof list, "%s,127.0.0.1:%d,127.0.0.1:%d", servers_list(nodes, 2),
+             refused_port(), refused_port());
     CHECK(open_client(&alice, list));
     CHECK_STATUS(redlock_acquire(&alice, &lock, "half", TTL_MS, 0), REDLOCK_NO_QUORUM);
     redlock_close(&alice, CLOSE_MS);
@@ -133,13 +138,14 @@ TEST(a_node_that_comes_back_votes_again)
     server_restart(&nodes[1]);
     CHECK_STATUS(without, REDLOCK_NO_QUORUM);
     CHECK_STATUS(redlock_acquire(&alice, &lock, "back", TTL_MS, PATIENCE_MS), REDLOCK_OK);
-    for (unsigned k = 0; k < NODES; k++) CHECK_SOON(redlock_connect(&alice, 0) == REDLOCK_OK && votes(&alice, k));
+    for (unsigned k = 0; k < NODES; k++)
+        CHECK_SOON(redlock_connect(&alice, 0) == REDLOCK_OK && votes(&alice, k));
     CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
     redlock_close(&alice, CLOSE_MS);
     CHECK(key_is_gone(nodes, NODES, "back"));
 }
 
-/* --- Frozen ----------------------------------------------------------------------------------------------------- */
+/* ---- Frozen ---- */
 
 TEST(a_frozen_node_delays_no_verdict_and_keeps_no_orphan_when_it_goes_on)
 {
@@ -238,7 +244,8 @@ TEST(a_release_owed_to_a_node_that_is_down_is_paid_when_it_is_back)
     CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
     server_restart(&durable);
     CHECK(!key_is_gone(&durable, 1, "durable-debt"));
-    CHECK_SOON(redlock_connect(&alice, 0) == REDLOCK_OK && key_is_gone(&durable, 1, "durable-debt"));
+    CHECK_SOON(redlock_connect(&alice, 0) == REDLOCK_OK &&
+               key_is_gone(&durable, 1, "durable-debt"));
     redlock_close(&alice, CLOSE_MS);
     servers_end(&durable, 1);
 }
@@ -258,7 +265,7 @@ TEST(a_node_that_answers_writes_late_is_like_a_frozen_one)
     CHECK(key_is_gone(nodes, NODES, "paused"));
 }
 
-/* --- Restarted: the guard (S11) --------------------------------------------------------------------------------- */
+/* ---- Restarted: the guard (S11) ---- */
 
 TEST(servers_started_a_moment_ago_have_no_vote_under_the_default_guard)
 {
@@ -289,7 +296,9 @@ static bool open_guarded_client(struct redlock_client *c)
     options.engine.guard_ms = GUARD_MS;
     if (redlock_open(c, node_list, &options, NULL) != REDLOCK_OK) return false;
     for (uint64_t until = clock_ms() + PATIENCE_MS; clock_ms() < until; nap_ms(20))
-        if (redlock_connect(c, PATIENCE_MS) == REDLOCK_OK && votes(c, 0) && votes(c, 1) && votes(c, 2)) return true;
+        if (redlock_connect(c, PATIENCE_MS) == REDLOCK_OK && votes(c, 0) && votes(c, 1) &&
+            votes(c, 2))
+            return true;
     return false;
 }
 
@@ -322,7 +331,8 @@ static enum redlock_status rival_after_restart(uint32_t guard_ms)
     redlock_lock_init(&wanted);
     options.engine.guard_ms = guard_ms;
     if (!open_client(&alice, list_with(&nobody))) return REDLOCK_PENDING;
-    if (redlock_acquire(&alice, &held, "forgotten", TTL_MS, 0) != REDLOCK_OK) return REDLOCK_PENDING;
+    if (redlock_acquire(&alice, &held, "forgotten", TTL_MS, 0) != REDLOCK_OK)
+        return REDLOCK_PENDING;
     server_restart(&nodes[1]);
     if (redlock_open(&bob, node_list, &options, NULL) != REDLOCK_OK) return REDLOCK_PENDING;
     redlock_connect(&bob, PATIENCE_MS);
@@ -378,14 +388,15 @@ TEST(a_restart_with_an_append_only_file_keeps_the_lock)
     servers_end(&durable, 1);
 }
 
-/* --- Not a node of its own (S12) -------------------------------------------------------------------------------- */
+/* ---- Not a node of its own (S12) ---- */
 
 TEST(the_same_server_twice_has_one_vote_and_both_are_named)
 {
     struct redlock_lock lock;
     char list[256];
     redlock_lock_init(&lock);
-    snprintf(list, sizeof list, "127.0.0.1:%d,127.0.0.1:%d,unix:%s", nodes[0].port, nodes[1].port, nodes[0].socket);
+    snprintf(list, sizeof list, "127.0.0.1:%d,127.0.0.1:%d,unix:%s", nodes[0].port, nodes[1].port,
+             nodes[0].socket);
     CHECK(open_client(&alice, list));
     redlock_connect(&alice, HASTE_MS);
     CHECK(!(votes(&alice, 0) && votes(&alice, 2)));
@@ -400,11 +411,14 @@ TEST(the_same_server_twice_has_one_vote_and_both_are_named)
     CHECK(key_is_gone(nodes, 1, "twins"));
 }
 
-/* Two nodes carry the lock; the third, in trouble from the start, has no vote, is named, and is left alone. */
-static void check_has_no_vote(const struct server *s, enum redlock_trouble expected, const char *part)
+/* Two nodes carry the lock; the third, in trouble from the start, has no vote, is named, and is
+ * left alone. */
+static void check_has_no_vote(const struct server *s, enum redlock_trouble expected,
+                              const char *part)
 {
     struct redlock_lock lock;
-    char resource[32];      /* Each has its own, so that a test that fails does not make the next one fail. */
+    /* Each has its own, so that a test that fails does not make the next one fail. */
+    char resource[32];
     snprintf(resource, sizeof resource, "no-vote-%d", s->port);
     redlock_lock_init(&lock);
     CHECK(open_client(&alice, list_with(s)));
@@ -472,7 +486,9 @@ TEST(a_server_that_loads_its_data_has_no_vote_until_it_is_done)
 {
     struct server slow;
     static const char fill[] = "for i = 1, 300 do redis.call('SET', i, string.rep('x', 2000)) end";
-    servers_start(&slow, 1, "key-load-delay 30000\nloading-process-events-interval-bytes 1024\nrdbcompression no\n");
+    servers_start(
+        &slow, 1,
+        "key-load-delay 30000\nloading-process-events-interval-bytes 1024\nrdbcompression no\n");
     ASK(&slow, "EVAL", fill, "0");
     CHECK_STR(ASK(&slow, "SAVE"), "OK");
     server_crash(&slow);
@@ -488,13 +504,16 @@ TEST(a_server_that_loads_its_data_has_no_vote_until_it_is_done)
 
 TEST(a_server_that_speaks_no_RESP_has_no_vote)
 {
-    const struct server web = { .port = impostor_start("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n") };
+    const struct server web = {
+        .port = impostor_start("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+    };
     check_has_no_vote(&web, REDLOCK_TROUBLE_PROTOCOL, "RESP");
 }
 
-/* --- Commands that fail ----------------------------------------------------------------------------------------- */
+/* ---- Commands that fail ---- */
 
-/* One node, whose SETs fail, alone. The vote is unknown, the kind is known, the text is reported. */
+/* One node, whose SETs fail, alone. The vote is unknown, the kind is known, the
+ * text is reported. */
 static void check_set_fails(const struct server *s, enum redlock_trouble expected, const char *part)
 {
     struct redlock_lock lock;
@@ -514,13 +533,16 @@ static void check_set_works(void)
     CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
 }
 
-/* One request of each kind (plain, with Java, fair, shared, one of two permits), each with a ticket,
- * too, if it may have one. */
+/* One request of each kind (plain, with Java, fair, shared, one of two permits), each with a
+ * ticket, too, if it may have one. */
 static struct redlock_request request_of_kind(unsigned kind)
 {
-    static const char *const names[] = { "held", "held-with-Java", "held-in-order", "held-shared", "held-permit" };
-    static const struct redlock_kind *const kinds[] = { &redlock_plain, &redlock_redisson, &redlock_fair, &redlock_shared,
-                                                        &redlock_permits };
+    static const char *const names[] = {
+        "held", "held-with-Java", "held-in-order", "held-shared", "held-permit"
+    };
+    static const struct redlock_kind *const kinds[] = {
+        &redlock_plain, &redlock_redisson, &redlock_fair, &redlock_shared, &redlock_permits
+    };
     struct redlock_request request;
     redlock_request_init(&request);
     request.resource = names[kind];
@@ -551,7 +573,8 @@ TEST(out_of_memory_is_named_and_a_held_lock_of_any_kind_can_be_extended_and_rele
         CHECK_STATUS(redlock_extend(&alice, &locks[i], 2 * TTL_MS), REDLOCK_OK);
         CHECK_STATUS(redlock_extend(&alice, &locks[i], TTL_MS), REDLOCK_OK);
     }
-    for (unsigned i = 0; i < KINDS; i++) CHECK_STATUS(redlock_release(&alice, &locks[i], NULL), REDLOCK_OK);
+    for (unsigned i = 0; i < KINDS; i++)
+        CHECK_STATUS(redlock_release(&alice, &locks[i], NULL), REDLOCK_OK);
     CHECK_SOON(key_is_gone(&full, 1, "held"));
     CHECK_SOON(key_is_gone(&full, 1, "held-in-order"));
     ASK(&full, "CONFIG", "SET", "maxmemory", "0");
@@ -560,7 +583,8 @@ TEST(out_of_memory_is_named_and_a_held_lock_of_any_kind_can_be_extended_and_rele
     servers_end(&full, 1);
 }
 
-/* The release is refused too, and paid when the server can save again, by later calls or by closing. */
+/* The release is refused too, and paid when the server can save again, by later calls
+ * or by closing. */
 static void check_misconf(bool calls)
 {
     struct redlock_lock lock;
@@ -577,7 +601,8 @@ static void check_misconf(bool calls)
     CHECK(!key_is_gone(&broken, 1, "saved"));
     ASK(&broken, "CONFIG", "SET", "stop-writes-on-bgsave-error", "no");
     check_set_works();
-    if (calls) CHECK_SOON(redlock_connect(&alice, 0) == REDLOCK_OK && key_is_gone(&broken, 1, "saved"));
+    if (calls)
+        CHECK_SOON(redlock_connect(&alice, 0) == REDLOCK_OK && key_is_gone(&broken, 1, "saved"));
     redlock_close(&alice, CLOSE_MS);
     CHECK(key_is_gone(&broken, 1, "saved"));
     servers_end(&broken, 1);

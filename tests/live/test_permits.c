@@ -21,7 +21,8 @@ static void enter(struct inside *inside, unsigned slot)
     int most = atomic_load(&inside->most);
 
     while (now > most && !atomic_compare_exchange_weak(&inside->most, &most, now)) { }
-    if (slot == 0 || atomic_fetch_add(&inside->of_slot[slot], 1) > 0) atomic_fetch_add(&inside->clashes, 1);
+    if (slot == 0 || atomic_fetch_add(&inside->of_slot[slot], 1) > 0)
+        atomic_fetch_add(&inside->clashes, 1);
 }
 
 static void leave(struct inside *inside, unsigned slot)
@@ -61,21 +62,25 @@ static int take_turns(struct inside *inside, const char *nodes, uint8_t permits)
 static void contend(const uint8_t permits[CLIENTS], int most)
 {
     struct server servers[SERVERS];
-    struct inside *inside = mmap(NULL, sizeof *inside, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct inside *inside =
+        mmap(NULL, sizeof *inside, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t processes[CLIENTS];
 
     if (inside == MAP_FAILED) bail_out("no shared memory");
     servers_start(servers, SERVERS, "");
     for (unsigned i = 0; i < CLIENTS; i++) {
         processes[i] = process_fork();
-        if (processes[i] == 0) _exit(take_turns(inside, servers_list(servers, SERVERS), permits[i]));
+        if (processes[i] == 0)
+            _exit(take_turns(inside, servers_list(servers, SERVERS), permits[i]));
     }
     for (unsigned i = 0; i < CLIENTS; i++) CHECK_INT(process_wait(processes[i]), 0);
     CHECK_INT(inside->clashes, 0);
     CHECK(inside->most <= most);
     CHECK(inside->most > 1);
     for (unsigned k = 0; k < SERVERS; k++)
-        CHECK_STR(ASK(&servers[k], "EXISTS", "pool:1", "pool:2", "pool:3", "pool:4", "pool:#waiters"), "0");
+        CHECK_STR(
+            ASK(&servers[k], "EXISTS", "pool:1", "pool:2", "pool:3", "pool:4", "pool:#waiters"),
+            "0");
     servers_end(servers, SERVERS);
     munmap(inside, sizeof *inside);
 }

@@ -1,4 +1,5 @@
-/* A lock that its owner enters again, against real servers, by one thread with a client, and by several with a keeper. */
+/* A lock that its owner enters again, against real servers, by one thread with a client, and by
+ * several with a keeper. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -47,7 +48,8 @@ static unsigned commands(void)
 {
     unsigned count = 0;
     for (unsigned k = 0; k < NODES; k++)
-        count += executed(&nodes[k], "set") + executed(&nodes[k], "eval") + executed(&nodes[k], "evalsha");
+        count += executed(&nodes[k], "set") + executed(&nodes[k], "eval") +
+                 executed(&nodes[k], "evalsha");
     return count;
 }
 
@@ -64,11 +66,14 @@ TEST(inner_scopes_ask_no_node_and_the_lock_stays_until_the_outermost_one_ends)
     CHECK(join(&alice, node_list));
     CHECK_STATUS(redlock_enter(&alice, &home, ME, &request), REDLOCK_OK);
     redlock_token(&home.lock, token);
-    CHECK_STATUS(redlock_run_for(&alice, &home.lock, 100), REDLOCK_OK);     /* Reads the messages that the acquire left. */
+    /* Reads the messages that the acquire left. */
+    CHECK_STATUS(redlock_run_for(&alice, &home.lock, 100), REDLOCK_OK);
     count_anew();
-    for (unsigned i = 0; i < 100; i++) CHECK_STATUS(redlock_enter(&alice, &home, ME, &request), REDLOCK_OK);
+    for (unsigned i = 0; i < 100; i++)
+        CHECK_STATUS(redlock_enter(&alice, &home, ME, &request), REDLOCK_OK);
     CHECK_STATUS(redlock_enter(&alice, &home, ANOTHER, &request), REDLOCK_TAKEN);
-    for (unsigned i = 0; i < 100; i++) CHECK_STATUS(redlock_leave(&alice, &home, ME, NULL), REDLOCK_OK);
+    for (unsigned i = 0; i < 100; i++)
+        CHECK_STATUS(redlock_leave(&alice, &home, ME, NULL), REDLOCK_OK);
     CHECK_INT(commands(), 0);
     CHECK(key_is_on_all(nodes, NODES, "deep", token));
     CHECK_STATUS(redlock_leave(&alice, &home, ME, NULL), REDLOCK_OK);
@@ -84,11 +89,14 @@ TEST(an_inner_scope_that_comes_too_late_does_not_take_the_lock_that_is_a_rivals_
     redlock_lock_init(&rival);
     CHECK(join(&alice, node_list) && join(&bob, node_list));
     CHECK_STATUS(redlock_enter(&alice, &home, ME, &request), REDLOCK_OK);
-    CHECK_STATUS(redlock_acquire(&bob, &rival, "late", TTL_MS, PATIENCE_MS), REDLOCK_OK);       /* Waits for the end of it. */
+    /* Waits for the end of it. */
+    CHECK_STATUS(redlock_acquire(&bob, &rival, "late", TTL_MS, PATIENCE_MS), REDLOCK_OK);
     CHECK_STATUS(redlock_enter(&alice, &home, ME, &request), REDLOCK_LOST);
     CHECK_STATUS(redlock_release(&bob, &rival, NULL), REDLOCK_OK);
-    redlock_close(&bob, CLOSE_MS);      /* A quorum has confirmed the release; now all nodes have. */
-    CHECK_STATUS(redlock_enter(&alice, &home, ME, &request), REDLOCK_LOST);     /* It is free, and still not the outer scope's. */
+    /* A quorum has confirmed the release; now all nodes have. */
+    redlock_close(&bob, CLOSE_MS);
+    /* It is free, and still not the outer scope's. */
+    CHECK_STATUS(redlock_enter(&alice, &home, ME, &request), REDLOCK_LOST);
     CHECK(key_is_gone(nodes, NODES, "late"));
     CHECK_STATUS(redlock_leave(&alice, &home, ME, NULL), REDLOCK_LOST);
     CHECK_STATUS(redlock_enter(&alice, &home, ME, &request), REDLOCK_OK);
@@ -121,8 +129,8 @@ TEST(a_child_leaves_its_parent_inside)
     redlock_close(&alice, CLOSE_MS);
 }
 
-static unsigned inside, together, depths;      /* The thread that is inside reads and writes these, so a
-                                                * second thread would be a data race. */
+/* The thread that is inside reads and writes these, so a second thread would be a data race. */
+static unsigned inside, together, depths;
 
 static enum redlock_status go_deep(uint64_t owner, unsigned more)
 {
@@ -140,7 +148,8 @@ static void *take_turns(void *context)
     const uint64_t owner = (uint64_t)(uintptr_t)context;
     const struct redlock_request request = request_for("shared", SHORT_MS);
     for (unsigned turns = 0; turns < TURNS;) {
-        const enum redlock_status status = redlock_keeper_enter(&keeper, &shared, owner, &request, 0);
+        const enum redlock_status status =
+            redlock_keeper_enter(&keeper, &shared, owner, &request, 0);
         if (status == REDLOCK_OK) {
             together += ++inside != 1;
             if (go_deep(owner, 4) == REDLOCK_OK) turns++;
@@ -157,7 +166,8 @@ TEST(threads_that_share_one_lock_are_inside_one_after_the_other)
     pthread_t threads[THREADS];
     CHECK(start_keeper());
     inside = together = depths = 0;
-    for (uintptr_t i = 0; i < THREADS; i++) CHECK_INT(pthread_create(&threads[i], NULL, take_turns, (void *)(i + 1)), 0);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        CHECK_INT(pthread_create(&threads[i], NULL, take_turns, (void *)(i + 1)), 0);
     for (unsigned i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     CHECK_INT(together, 0);
     CHECK_INT(inside, 0);
@@ -187,7 +197,9 @@ static enum redlock_status work_in_scopes(unsigned more)
     const struct redlock_request request = request_for("scoped", TTL_MS);
     REDLOCK_SCOPED(scope, &alice, &home, ME, &request);
     if (scope.status != REDLOCK_OK) return scope.status;
-    return more > 0 ? work_in_scopes(more - 1) : redlock_valid_ms(&home.lock) > 0 ? REDLOCK_OK : REDLOCK_LOST;
+    return more > 0                           ? work_in_scopes(more - 1)
+           : redlock_valid_ms(&home.lock) > 0 ? REDLOCK_OK
+                                              : REDLOCK_LOST;
 }
 
 TEST(a_scope_that_returns_has_released)

@@ -1,6 +1,7 @@
-/* Two processes fight for one resource on five real nodes while nodes are frozen, connections killed and scripts flushed.
- * A third process judges from outside whether they ever held it at the same time. It uses the times that
- * each wrote down on one clock, and a plain counter in shared memory that only the holder may touch. */
+/* Two processes fight for one resource on five real nodes while nodes are frozen, connections
+ * killed and scripts flushed. A third process judges from outside whether they ever held it at the
+ * same time. It uses the times that each wrote down on one clock, and a plain counter in shared
+ * memory that only the holder may touch. */
 #define _XOPEN_SOURCE 700
 #define _DEFAULT_SOURCE
 
@@ -15,20 +16,23 @@ enum {
     RIVALS = 2,
     ROUNDS = 10000,             /* Rounds of both together. */
     ROUNDS_EACH = ROUNDS / RIVALS,
-    ABANDON_EVERY = 250,        /* A holder goes away without a release so often, and its rival waits for the end. */
+    /* A holder goes away without a release so often, and its rival waits for the end. */
+    ABANDON_EVERY = 250,
     ABANDONED_TTL_MS = 40,
     EXTEND_EVERY = 10,
     RIVAL_WAIT_MS = 60000
 };
 
-/* The start and the end of the time that a rival was promised to be alone, in microseconds of the library's clock. */
+/* The start and the end of the time that a rival was promised to be alone, in microseconds of the
+ * library's clock. */
 struct holding {
     uint64_t from, until;
 };
 
 /* Shared by all processes. */
 struct arena {
-    volatile uint64_t counter;                  /* Read, changed and written back without any other protection. */
+    /* Read, changed and written back without any other protection. */
+    volatile uint64_t counter;
     volatile bool one_is_done;
     uint64_t increments[RIVALS];                /* How often each did so. */
     uint32_t count[RIVALS];
@@ -41,12 +45,13 @@ static struct server nodes[NODES];
 static void clear_arena(void)
 {
     if (arena == NULL)
-        arena = mmap(NULL, sizeof *arena, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        arena =
+            mmap(NULL, sizeof *arena, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (arena == MAP_FAILED) bail_out("mmap");
     memset(arena, 0, sizeof *arena);
 }
 
-/* --- The checker, which knows nothing of locks ------------------------------------------------------------------- */
+/* ---- The checker, which knows nothing of locks ---- */
 
 static int by_start(const void *a, const void *b)
 {
@@ -78,7 +83,8 @@ static int judge(void)
         count += arena->count[r];
         increments += arena->increments[r];
     }
-    return (count_overlaps(all, count) > 0 ? OVERLAP : 0) | (arena->counter != increments ? LOST_INCREMENT : 0);
+    return (count_overlaps(all, count) > 0 ? OVERLAP : 0) |
+           (arena->counter != increments ? LOST_INCREMENT : 0);
 }
 
 /* Runs in a process of its own. */
@@ -112,7 +118,7 @@ TEST(the_checker_sees_a_lost_increment)
     CHECK_INT(verdict_from_outside(), LOST_INCREMENT);
 }
 
-/* --- A rival ---------------------------------------------------------------------------------------------------- */
+/* ---- A rival ---- */
 
 /* Not atomic, and slow enough for another to come in between. */
 static void increment(unsigned rival)
@@ -129,9 +135,11 @@ static void write_down(unsigned rival, uint64_t from, uint64_t until)
 }
 
 /* The holder dies, as far as the nodes can tell. Its promise lasts to the end of its validity. */
-static bool hold_and_abandon(struct redlock_client *c, struct redlock_lock *lock, unsigned rival, const char *resource)
+static bool hold_and_abandon(struct redlock_client *c, struct redlock_lock *lock, unsigned rival,
+                             const char *resource)
 {
-    if (redlock_acquire(c, lock, resource, ABANDONED_TTL_MS, RIVAL_WAIT_MS) != REDLOCK_OK) return false;
+    if (redlock_acquire(c, lock, resource, ABANDONED_TTL_MS, RIVAL_WAIT_MS) != REDLOCK_OK)
+        return false;
     uint64_t from = redlock_now_us(), valid_us = redlock_valid_us(lock, from);
     write_down(rival, from, from + valid_us);
     redlock_forget(redlock_engine(c), lock);
@@ -139,14 +147,15 @@ static bool hold_and_abandon(struct redlock_client *c, struct redlock_lock *lock
     return true;
 }
 
-static bool hold_and_release(struct redlock_client *c, struct redlock_lock *lock, unsigned rival, const char *resource,
-                             bool extends)
+static bool hold_and_release(struct redlock_client *c, struct redlock_lock *lock, unsigned rival,
+                             const char *resource, bool extends)
 {
     if (redlock_acquire(c, lock, resource, TTL_MS, RIVAL_WAIT_MS) != REDLOCK_OK) return false;
     uint64_t from = redlock_now_us();
     increment(rival);
     if (extends) {
-        enum redlock_status ignored = redlock_extend(c, lock, 2 * TTL_MS);      /* The promise stands in any case. */
+        /* The promise stands in any case. */
+        enum redlock_status ignored = redlock_extend(c, lock, 2 * TTL_MS);
         (void)ignored;
         increment(rival);
     }
@@ -156,7 +165,8 @@ static bool hold_and_release(struct redlock_client *c, struct redlock_lock *lock
     return redlock_release(c, lock, NULL) == REDLOCK_OK && was_held;
 }
 
-/* Returns 0 when all rounds were won and kept. Rival 1 begins its list with the last node, so that votes split. */
+/* Returns 0 when all rounds were won and kept. Rival 1 begins its list with the last node, so that
+ * votes split. */
 static int fight(unsigned rival, const char *resource)
 {
     static struct redlock_client client;
@@ -179,7 +189,7 @@ static int fight(unsigned rival, const char *resource)
     return 0;
 }
 
-/* --- The fight -------------------------------------------------------------------------------------------------- */
+/* ---- The fight ---- */
 
 /* Never more than one node at a time is in trouble, for a moment that is short against the TTL. */
 static void make_trouble(unsigned turn)
@@ -227,7 +237,8 @@ TEST(two_processes_that_fight_for_ten_thousand_rounds_never_hold_it_at_the_same_
     CHECK_INT(verdict_from_outside(), NO_FAULT);
 }
 
-/* Without this the test above would prove nothing. It shows that the same fight without a common lock is seen to be one. */
+/* Without this the test above would prove nothing. It shows that the same fight without a common
+ * lock is seen to be one. */
 TEST(two_processes_with_different_locks_are_seen_to_hold_at_the_same_time)
 {
     run_fight("prize-of-one", "prize-of-the-other", false);

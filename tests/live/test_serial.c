@@ -1,6 +1,6 @@
-/* tools/examples/serial.c on real servers. Sessions over serial lines are given up in the middle of a
- * reply, and the next one of the same line must be as good as new. The lines are socket pairs, whose
- * bytes the test carries by itself, or keeps for as long as it likes. */
+/* tools/examples/serial.c on real servers. Sessions over serial lines are given up in the middle of
+ * a reply, and the next one of the same line must be as good as new. The lines are socket pairs,
+ * whose bytes the test carries by itself, or keeps for as long as it likes. */
 #define main serial_main
 #include "../../tools/examples/serial.c"
 #undef main
@@ -93,7 +93,9 @@ static void make_line(unsigned k)
 
     addresses[k] = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(servers[k].port),
                                          .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    found[k] = (struct addrinfo){ .ai_family = AF_INET, .ai_addr = (struct sockaddr *)&addresses[k] };
+    found[k] = (struct addrinfo){
+        .ai_family = AF_INET, .ai_addr = (struct sockaddr *)&addresses[k]
+    };
     found[k].ai_addrlen = sizeof addresses[k];
     cables[k] = (struct cable){ .passes = 0 };
     make_pair(&near, &cables[k].near);
@@ -174,10 +176,12 @@ static void turn(void)
     for (unsigned k = 0; k < LINES; k++) {
         unsigned events = redlock_events(&client, k);
         polled[k] = (struct pollfd){ .fd = redlock_fd(&client, k) };
-        polled[k].events = (short)((events & REDLOCK_READ ? POLLIN : 0) | (events & REDLOCK_WRITE ? POLLOUT : 0));
+        polled[k].events =
+            (short)((events & REDLOCK_READ ? POLLIN : 0) | (events & REDLOCK_WRITE ? POLLOUT : 0));
         polled[LINES + k] = (struct pollfd){ .fd = cables[k].near, .events = POLLIN };
         watch_bridge(&bridges[k], &polled[2 * LINES + 2 * k]);
-        if (is_raw) polled[2 * LINES + 2 * k].events = polled[2 * LINES + 2 * k + 1].events = POLLIN;
+        if (is_raw)
+            polled[2 * LINES + 2 * k].events = polled[2 * LINES + 2 * k + 1].events = POLLIN;
     }
     wait_ms = redlock_poll_ms(&client);
     (void)poll(polled, 4 * LINES, wait_ms < 0 || wait_ms > 5 ? 5 : wait_ms);
@@ -193,14 +197,18 @@ static void turn(void)
 static unsigned votes(void)
 {
     unsigned count = 0;
-    for (unsigned k = 0; k < LINES; k++) count += redlock_node_votes(redlock_engine(&client), k, redlock_now_us());
+    for (unsigned k = 0; k < LINES; k++)
+        count += redlock_node_votes(redlock_engine(&client), k, redlock_now_us());
     return count;
 }
 
 static enum redlock_status acquire(uint32_t wait_ms)
 {
-    const struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000, .wait_ms = wait_ms };
-    const enum redlock_status status = redlock_start_acquire(redlock_engine(&client), &door, &request, redlock_now_us());
+    const struct redlock_request request = {
+        .resource = "door", .resource_size = 4, .ttl_ms = 10000, .wait_ms = wait_ms
+    };
+    const enum redlock_status status =
+        redlock_start_acquire(redlock_engine(&client), &door, &request, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     while (redlock_lock_status(&door) == REDLOCK_PENDING) turn();
     return redlock_lock_status(&door);
@@ -220,18 +228,21 @@ static bool are_all_cut(void)
     return true;
 }
 
-/* All lines go silent in the middle of the answer to a SET, and each session is given up then, as after a timeout; the rest of the
- * answer comes when the next session has begun. */
+/* All lines go silent in the middle of the answer to a SET, and each session is given up then, as
+ * after a timeout; the rest of the answer comes when the next session has begun. */
 static void kill_sessions(size_t at)
 {
     const uint64_t until = redlock_now_us() + 10000000;
-    const struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
+    const struct redlock_request request = {
+        .resource = "door", .resource_size = 4, .ttl_ms = 10000
+    };
 
     for (unsigned k = 0; k < LINES; k++) {
         cables[k].is_cut = true;
         cables[k].passes = at;
     }
-    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, redlock_now_us()), REDLOCK_OK);
+    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, redlock_now_us()),
+              REDLOCK_OK);
     while (!are_all_cut() && redlock_now_us() < until) turn();
     CHECK(are_all_cut());
     hang_ups = 0;
@@ -271,8 +282,9 @@ TEST(a_session_that_is_given_up_in_the_middle_of_a_reply_finds_back_each_time)
     close_world();
 }
 
-/* The trap is that each session reads the answers to the one before it. (If a session throws away its
- * old bytes when it begins, as tcflush does, that helps as often as the rest has come by then.) */
+/* The trap is that each session reads the answers to the one before it. (If a session throws away
+ * its old bytes when it begins, as tcflush does, that helps as often as the rest has
+ * come by then.) */
 TEST(without_frames_it_does_not)
 {
     unsigned found;

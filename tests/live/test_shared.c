@@ -12,16 +12,20 @@ static struct server nodes[NODES];
 static struct redlock_client alice, bob;
 static char node_list[128];
 
-static enum redlock_status read_it(struct redlock_client *c, struct redlock_lock *lock, const char *resource, uint32_t wait_ms)
+static enum redlock_status read_it(struct redlock_client *c, struct redlock_lock *lock,
+                                   const char *resource, uint32_t wait_ms)
 {
-    const struct redlock_request request = { .resource = resource, .resource_size = strlen(resource), .ttl_ms = TTL_MS,
-                                             .wait_ms = wait_ms, .kind = &redlock_shared };
+    const struct redlock_request request = {
+        .resource = resource, .resource_size = strlen(resource), .ttl_ms = TTL_MS,
+        .wait_ms = wait_ms, .kind = &redlock_shared
+    };
 
     redlock_lock_init(lock);
     return redlock_acquire_request(c, lock, &request);
 }
 
-static enum redlock_status write_it(struct redlock_client *c, struct redlock_lock *lock, const char *resource, uint32_t wait_ms)
+static enum redlock_status write_it(struct redlock_client *c, struct redlock_lock *lock,
+                                    const char *resource, uint32_t wait_ms)
 {
     redlock_lock_init(lock);
     return redlock_acquire(c, lock, resource, TTL_MS, wait_ms);
@@ -54,12 +58,14 @@ TEST(the_plain_lock_of_another_library_is_a_writer)
 {
     struct redlock_lock a;
     CHECK(join(&alice, node_list) && join(&bob, node_list));
-    for (unsigned k = 0; k < NODES; k++) CHECK_STR(ASK(&nodes[k], "SET", "foreign", "stranger", "NX", "PX", "30000"), "OK");
+    for (unsigned k = 0; k < NODES; k++)
+        CHECK_STR(ASK(&nodes[k], "SET", "foreign", "stranger", "NX", "PX", "30000"), "OK");
     CHECK_STATUS(read_it(&alice, &a, "foreign", 0), REDLOCK_TAKEN);
     for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "DEL", "foreign");
     CHECK_STATUS(read_it(&alice, &a, "foreign", 0), REDLOCK_OK);
     for (unsigned k = 0; k < NODES; k++)
-        CHECK_SOON(redlock_run_for(&alice, NULL, 1) == REDLOCK_OK && strcmp(ASK(&nodes[k], "GET", "foreign"), "~shared") == 0);
+        CHECK_SOON(redlock_run_for(&alice, NULL, 1) == REDLOCK_OK &&
+                   strcmp(ASK(&nodes[k], "GET", "foreign"), "~shared") == 0);
     for (unsigned k = 0; k < NODES; k++)
         CHECK_STR(ASK(&nodes[k], "SET", "foreign", "stranger", "NX", "PX", "30000"), "(nil)");
     CHECK_STATUS(redlock_release(&alice, &a, NULL), REDLOCK_OK);
@@ -73,8 +79,10 @@ TEST(s7_a_reader_extends_no_strangers_key_though_its_value_is_empty)
     CHECK(join(&alice, node_list));
     CHECK_STATUS(read_it(&alice, &a, "empty", 0), REDLOCK_OK);
     for (unsigned k = 0; k < NODES; k++)
-        CHECK_SOON(redlock_run_for(&alice, NULL, 1) == REDLOCK_OK && strcmp(ASK(&nodes[k], "GET", "empty"), "~shared") == 0);
-    for (unsigned k = 0; k < NODES; k++) CHECK_STR(ASK(&nodes[k], "SET", "empty", "", "PX", "30000"), "OK");
+        CHECK_SOON(redlock_run_for(&alice, NULL, 1) == REDLOCK_OK &&
+                   strcmp(ASK(&nodes[k], "GET", "empty"), "~shared") == 0);
+    for (unsigned k = 0; k < NODES; k++)
+        CHECK_STR(ASK(&nodes[k], "SET", "empty", "", "PX", "30000"), "OK");
     CHECK_STATUS(redlock_extend(&alice, &a, TTL_MS), REDLOCK_TAKEN);
     for (unsigned k = 0; k < NODES; k++) CHECK_STR(ASK(&nodes[k], "GET", "empty"), "");
     redlock_close(&alice, CLOSE_MS);
@@ -105,10 +113,18 @@ TEST(a_reader_becomes_a_writer_and_a_reader_again)
 
 TEST(several_resources_are_read_and_written_together)
 {
-    struct redlock_name first[] = { { .bytes = "ledger", .size = 6 }, { .bytes = "account", .size = 7, .shared = true } };
-    struct redlock_name second[] = { { .bytes = "account", .size = 7, .shared = true }, { .bytes = "book", .size = 4 } };
-    const struct redlock_request one = { .kind = &redlock_shared, .set = first, .set_count = 2, .ttl_ms = TTL_MS };
-    const struct redlock_request other = { .kind = &redlock_shared, .set = second, .set_count = 2, .ttl_ms = TTL_MS };
+    struct redlock_name first[] = {
+        { .bytes = "ledger", .size = 6 }, { .bytes = "account", .size = 7, .shared = true }
+    };
+    struct redlock_name second[] = {
+        { .bytes = "account", .size = 7, .shared = true }, { .bytes = "book", .size = 4 }
+    };
+    const struct redlock_request one = {
+        .kind = &redlock_shared, .set = first, .set_count = 2, .ttl_ms = TTL_MS
+    };
+    const struct redlock_request other = {
+        .kind = &redlock_shared, .set = second, .set_count = 2, .ttl_ms = TTL_MS
+    };
     struct redlock_lock a, b, w;
     redlock_lock_init(&a);
     redlock_lock_init(&b);
@@ -143,9 +159,11 @@ TEST(a_waiting_writer_is_woken_by_the_last_reader_and_a_waiting_reader_by_a_writ
         pthread_t thread;
         CHECK_STATUS(redlock_open(&alice, node_list, &options, NULL), REDLOCK_OK);
         CHECK(join(&bob, node_list));
-        CHECK_STATUS(writes ? read_it(&bob, &held, "woken", 0) : write_it(&bob, &held, "woken", 0), REDLOCK_OK);
+        CHECK_STATUS(writes ? read_it(&bob, &held, "woken", 0) : write_it(&bob, &held, "woken", 0),
+                     REDLOCK_OK);
         if (pthread_create(&thread, NULL, let_go, NULL) != 0) bail_out("pthread_create");
-        CHECK_STATUS(writes ? write_it(&alice, &wanted, "woken", PATIENCE_MS) : read_it(&alice, &wanted, "woken", PATIENCE_MS),
+        CHECK_STATUS(writes ? write_it(&alice, &wanted, "woken", PATIENCE_MS)
+                            : read_it(&alice, &wanted, "woken", PATIENCE_MS),
                      REDLOCK_OK);
         pthread_join(thread, NULL);
         CHECK_STATUS(redlock_release(&alice, &wanted, NULL), REDLOCK_OK);
@@ -154,7 +172,8 @@ TEST(a_waiting_writer_is_woken_by_the_last_reader_and_a_waiting_reader_by_a_writ
     }
 }
 
-/* Lua does not roll back, so any change that was made when a command was refused must end by itself. */
+/* Lua does not roll back, so any change that was made when a command was refused must
+ * end by itself. */
 static void everything_with(const char *list)
 {
     struct redlock_lock a, b;
@@ -171,7 +190,8 @@ static void everything_with(const char *list)
         (void)redlock_release(&bob, &b, NULL);
     }
     if (read_it(&bob, &b, "acl3", 0) == REDLOCK_OK) {
-        if (write_it(&alice, &a, "acl3", 200) == REDLOCK_OK) (void)redlock_release(&alice, &a, NULL);
+        if (write_it(&alice, &a, "acl3", 200) == REDLOCK_OK)
+            (void)redlock_release(&alice, &a, NULL);
         (void)redlock_release(&bob, &b, NULL);
     }
     redlock_close(&alice, 0);
@@ -191,15 +211,19 @@ static void nothing_stays_for_ever(const char *lacking)
 
 TEST(where_an_ACL_lacks_a_command_of_the_scripts_nothing_stays_for_ever)
 {
-    static const char *const commands[] = { "get", "set", "del", "pttl", "time", "zadd", "zrem", "zscore", "zcard", "zrevrange",
-                                            "zremrangebyscore", "zpopmin", "pexpire", "pexpireat", "publish" };
+    static const char *const commands[] = {
+        "get", "set", "del", "pttl", "time", "zadd", "zrem", "zscore", "zcard", "zrevrange",
+        "zremrangebyscore", "zpopmin", "pexpire", "pexpireat", "publish"
+    };
     for (unsigned i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         char list[256] = "", without[40];
         snprintf(without, sizeof without, "-%s", commands[i]);
         for (unsigned k = 0; k < NODES; k++) {
             const size_t used = strlen(list);
-            ASK(&nodes[k], "ACL", "SETUSER", "lacks", "reset", "on", ">secret", "~*", "&*", "+@all", without);
-            snprintf(list + used, sizeof list - used, "redis://lacks:secret@127.0.0.1:%d ", nodes[k].port);
+            ASK(&nodes[k], "ACL", "SETUSER", "lacks", "reset", "on", ">secret", "~*", "&*", "+@all",
+                without);
+            snprintf(list + used, sizeof list - used, "redis://lacks:secret@127.0.0.1:%d ",
+                     nodes[k].port);
         }
         everything_with(list);
         nothing_stays_for_ever(commands[i]);

@@ -1,10 +1,10 @@
 /* Torture of the blocking face on three real servers. Each time another system call of net/ fails,
- * once, in a way in which it may. It is the first call, then the second, and so on, until an operation
- * gets through before its turn comes.
+ * once, in a way in which it may. It is the first call, then the second, and so on, until an
+ * operation gets through before its turn comes.
  *
- * Any failure must lead to no crash, no descriptor left open, no win without a quorum that holds the
- * token, an end in bounded time, and words for the failure. A failure on one node's socket alone costs
- * no operation its success, and no debt is left behind.
+ * Any failure must lead to no crash, no descriptor left open, no win without a quorum that holds
+ * the token, an end in bounded time, and words for the failure. A failure on one node's socket
+ * alone costs no operation its success, and no debt is left behind.
  *
  * Macros stand between the calls, since this file is the client, with its own sockets. */
 #ifndef _GNU_SOURCE
@@ -37,11 +37,26 @@
 /* ---- The shim ---- */
 
 enum call {
-    CALL_SOCKET, CALL_SETSOCKOPT, CALL_CONNECT, CALL_GETSOCKOPT, CALL_GETPEERNAME, CALL_GETSOCKNAME, CALL_SEND, CALL_RECV,
-    CALL_CLOSE, CALL_POLL, CALL_CLOCK, CALL_ENTROPY, CALL_OPEN, CALL_READ, CALL_PIPE, CALL_COUNT
+    CALL_SOCKET,
+    CALL_SETSOCKOPT,
+    CALL_CONNECT,
+    CALL_GETSOCKOPT,
+    CALL_GETPEERNAME,
+    CALL_GETSOCKNAME,
+    CALL_SEND,
+    CALL_RECV,
+    CALL_CLOSE,
+    CALL_POLL,
+    CALL_CLOCK,
+    CALL_ENTROPY,
+    CALL_OPEN,
+    CALL_READ,
+    CALL_PIPE,
+    CALL_COUNT
 };
 
-enum { ERRORS_MAX = 8, SHORT = -1, END = -2 };  /* These are no errnos; a single byte is taken, or the peer has closed. */
+/* These are no errnos; a single byte is taken, or the peer has closed. */
+enum { ERRORS_MAX = 8, SHORT = -1, END = -2 };
 
 /* How each may fail; a list ends with 0. The errors in words for the context of a failed check. */
 static const struct {
@@ -51,7 +66,10 @@ static const struct {
 } call_table[CALL_COUNT] = {
     [CALL_SOCKET] = { "socket", { EMFILE, ENFILE, ENOBUFS, ENOMEM, EACCES }, true },
     [CALL_SETSOCKOPT] = { "setsockopt", { ENOBUFS, EINVAL, ENOPROTOOPT }, true },
-    [CALL_CONNECT] = { "connect", { EINTR, ECONNREFUSED, ETIMEDOUT, ENETUNREACH, EADDRNOTAVAIL, EAGAIN, EPERM }, true },
+    [CALL_CONNECT] = { "connect",
+                       { EINTR, ECONNREFUSED, ETIMEDOUT, ENETUNREACH, EADDRNOTAVAIL, EAGAIN,
+                         EPERM },
+                       true },
     [CALL_GETSOCKOPT] = { "getsockopt", { ENOBUFS, EBADF }, true },
     [CALL_GETPEERNAME] = { "getpeername", { ENOBUFS, ENOTCONN, EINVAL }, true },
     [CALL_GETSOCKNAME] = { "getsockname", { ENOBUFS }, true },
@@ -206,7 +224,8 @@ static ssize_t torture_read(int fd, void *data, size_t size)
 
 #define socket(...) torture_socket(__VA_ARGS__)
 #define setsockopt(...) torture_setsockopt(__VA_ARGS__)
-#define connect torture_connect      /* Without arguments, so that a transport's function of that name has the new one as well. */
+/* Without arguments, so that a transport's function of that name has the new one as well. */
+#define connect torture_connect
 #define getsockopt(...) torture_getsockopt(__VA_ARGS__)
 #define getpeername(...) torture_getpeername(__VA_ARGS__)
 #define getsockname(...) torture_getsockname(__VA_ARGS__)
@@ -248,20 +267,23 @@ enum {
     QUORUM = 2,
     SHORT_MS = 1500,        /* A TTL that is over several times in a test. */
     HASTE_MS = 200,         /* The node timeout, which ends a connection that comes to nothing. */
-    BOUND_MS = 5000,        /* The longest time for an operation, far more than any should take, on a busy machine. */
+    /* The longest time for an operation, far more than any should take, on a busy machine. */
+    BOUND_MS = 5000,
     CALLS_MAX = 2000        /* An operation that makes more system calls does not end. */
 };
 
 static struct server servers[NODES];
 static struct redlock_client client;
 static struct redlock_lock lock;
-static char name[32];       /* The resource's name, another one each time, so the leftovers of one failure disturb no other. */
+/* The resource's name, another one each time, so the leftovers of one failure disturb no other. */
+static char name[32];
 
 /* The operation under the armed shim; its preparations are done without failures. */
 struct scene {
     const char *name;
     bool acquires_before;
-    bool connects_before;           /* All nodes are asked then, since a win by a bare quorum has none to spare afterwards. */
+    /* All nodes are asked then, since a win by a bare quorum has none to spare afterwards. */
+    bool connects_before;
     bool is_taken_before;           /* It is taken for a moment, so that the acquire waits. */
     bool loses_a_node_before;       /* One more failure may then cost the quorum. */
     enum redlock_status (*operation)(void);
@@ -359,7 +381,8 @@ static bool begin(const struct scene *scene)
     if (open_it() != REDLOCK_OK) return false;
     if (scene->connects_before && redlock_connect(&client, PATIENCE_MS) != REDLOCK_OK) return false;
     if (scene->acquires_before && acquire_with_patience() != REDLOCK_OK) return false;
-    for (unsigned k = 0; scene->is_taken_before && k < NODES; k++) ASK(&servers[k], "SET", name, "rival", "PX", "40");
+    for (unsigned k = 0; scene->is_taken_before && k < NODES; k++)
+        ASK(&servers[k], "SET", name, "rival", "PX", "40");
     if (scene->loses_a_node_before) (void)ASK(&servers[0], "CLIENT", "KILL", "TYPE", "normal");
     return true;
 }
@@ -377,16 +400,19 @@ static void check_words(enum redlock_status status)
     if (status == REDLOCK_NO_QUORUM && shim.failed != CALL_CLOCK) CHECK(troubled > 0);
 }
 
-/* A win is one, so a quorum holds the token. A failure of one node's socket alone costs no success. */
+/* A win is one, so a quorum holds the token. A failure of one node's socket alone
+ * costs no success. */
 static void check_outcome(const struct scene *scene, enum redlock_status status)
 {
     bool is_clock = shim.failed == CALL_CLOCK;
 
     if (redlock_valid_ms(&lock) > 0) CHECK(held_on(token_of(&lock)) >= QUORUM);
-    if (status == REDLOCK_OK && (scene->operation == acquire || scene->operation == extend) && !is_clock)
+    if (status == REDLOCK_OK && (scene->operation == acquire || scene->operation == extend) &&
+        !is_clock)
         CHECK(redlock_valid_ms(&lock) > 0);
     if (scene->loses_a_node_before) return;
-    if (shim.failed == CALL_COUNT || call_table[shim.failed].is_of_one_node) CHECK_STATUS(status, REDLOCK_OK);
+    if (shim.failed == CALL_COUNT || call_table[shim.failed].is_of_one_node)
+        CHECK_STATUS(status, REDLOCK_OK);
 }
 
 static bool all_vote(void)
@@ -396,18 +422,21 @@ static bool all_vote(void)
     return true;
 }
 
-/* Nothing fails any more. Held locks are released, debts are paid, and open descriptors are closed. */
+/* Nothing fails any more. Held locks are released, debts are paid, and open
+ * descriptors are closed. */
 static void clean_up(unsigned descriptors)
 {
-    bool clock_was_good = shim.failed != CALL_CLOCK;    /* By a broken clock all debts had expired, so the
-                                                         * keys wait for their TTL. */
+    /* By a broken clock all debts had expired, so the keys wait for their TTL. */
+    bool clock_was_good = shim.failed != CALL_CLOCK;
 
     shim_arm(0, 0);
-    CHECK_SOON(redlock_step(&client) == REDLOCK_OK && all_vote());     /* close does not wait for that. */
+    /* close does not wait for that. */
+    CHECK_SOON(redlock_step(&client) == REDLOCK_OK && all_vote());
     (void)redlock_release(&client, &lock, NULL);
     redlock_close(&client, CLOSE_MS);
     CHECK_INT(open_descriptors(), descriptors);
-    if (clock_was_good) CHECK_SOON(key_is_gone(servers, NODES, name));  /* The rival has it a moment longer, here or there. */
+    /* The rival has it a moment longer, here or there. */
+    if (clock_was_good) CHECK_SOON(key_is_gone(servers, NODES, name));
 }
 
 /* Returns false when the operation made fewer calls than that, and so nothing failed. */
@@ -426,8 +455,11 @@ static bool try_with(const struct scene *scene, unsigned failing, unsigned varia
     status = scene->operation();
     shim.failing = 0;
     if (shim.failed == CALL_COUNT) TAP_CONTEXT("%s, nothing failing", scene->name);
-    else TAP_CONTEXT("%s, call %u (%s) failing with %d", scene->name, failing, call_table[shim.failed].name, shim.error);
-    if (clock_ms() - began >= BOUND_MS) tap_complain(__FILE__, __LINE__, "it took %u ms", (unsigned)(clock_ms() - began));
+    else
+        TAP_CONTEXT("%s, call %u (%s) failing with %d", scene->name, failing,
+                    call_table[shim.failed].name, shim.error);
+    if (clock_ms() - began >= BOUND_MS)
+        tap_complain(__FILE__, __LINE__, "it took %u ms", (unsigned)(clock_ms() - began));
     check_outcome(scene, status);
     check_words(status);
     failing = shim.failed != CALL_COUNT;
@@ -435,7 +467,8 @@ static bool try_with(const struct scene *scene, unsigned failing, unsigned varia
     return failing;
 }
 
-enum { VARIANTS = 2 };      /* Errors that are tried for each call. Each has other ones, so that all have their turn. */
+/* Errors that are tried for each call. Each has other ones, so that all have their turn. */
+enum { VARIANTS = 2 };
 
 static void torture(const struct scene *scene)
 {
@@ -455,12 +488,14 @@ TEST(an_acquire_on_new_connections_survives_every_system_call_that_fails)
 
 TEST(closing_and_opening_survive_every_system_call_that_fails)
 {
-    torture(&(struct scene){ .name = "close, open, acquire", .operation = start_over, .connects_before = true });
+    torture(&(struct scene){
+        .name = "close, open, acquire", .operation = start_over, .connects_before = true });
 }
 
 TEST(an_acquire_on_connections_that_stand_survives_every_system_call_that_fails)
 {
-    torture(&(struct scene){ .name = "acquire, connected", .operation = acquire, .connects_before = true });
+    torture(&(struct scene){
+        .name = "acquire, connected", .operation = acquire, .connects_before = true });
 }
 
 TEST(an_acquire_that_may_wait_survives_every_system_call_that_fails)
@@ -470,30 +505,41 @@ TEST(an_acquire_that_may_wait_survives_every_system_call_that_fails)
 
 TEST(an_acquire_that_waits_for_a_rival_and_listens_survives_every_system_call_that_fails)
 {
-    torture(&(struct scene){ .name = "acquire, taken", .operation = acquire_with_patience, .connects_before = true,
+    torture(&(struct scene){ .name = "acquire, taken",
+                             .operation = acquire_with_patience,
+                             .connects_before = true,
                              .is_taken_before = true });
 }
 
 TEST(an_extension_survives_every_system_call_that_fails)
 {
-    torture(&(struct scene){ .name = "extend", .operation = extend, .connects_before = true, .acquires_before = true });
+    torture(&(struct scene){
+        .name = "extend", .operation = extend, .connects_before = true, .acquires_before = true });
 }
 
 TEST(a_release_survives_every_system_call_that_fails)
 {
-    torture(&(struct scene){ .name = "release", .operation = release, .connects_before = true, .acquires_before = true });
+    torture(&(struct scene){ .name = "release",
+                             .operation = release,
+                             .connects_before = true,
+                             .acquires_before = true });
 }
 
 TEST(a_release_of_all_survives_every_system_call_that_fails)
 {
-    torture(&(struct scene){ .name = "release all", .operation = release_together, .connects_before = true,
+    torture(&(struct scene){ .name = "release all",
+                             .operation = release_together,
+                             .connects_before = true,
                              .acquires_before = true });
 }
 
 TEST(an_extension_that_finds_a_connection_closed_survives_every_system_call_that_fails)
 {
-    torture(&(struct scene){ .name = "extend, one connection closed", .operation = extend, .connects_before = true,
-                             .acquires_before = true, .loses_a_node_before = true });
+    torture(&(struct scene){ .name = "extend, one connection closed",
+                             .operation = extend,
+                             .connects_before = true,
+                             .acquires_before = true,
+                             .loses_a_node_before = true });
 }
 
 TEST(acquire_extend_and_release_in_a_row_survive_every_system_call_that_fails)
@@ -526,7 +572,8 @@ static void interrupt_beside_another_pair(void)
 {
     int pair[2];
     char byte;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) != 0) bail_out("no pair of sockets");
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) != 0)
+        bail_out("no pair of sockets");
     redlock_interrupt(&client);
     for (unsigned i = 0; i < 2; i++) misplaced_strokes += recv(pair[i], &byte, sizeof byte, 0) > 0;
     for (unsigned i = 0; i < 2; i++) close(pair[i]);
@@ -574,7 +621,8 @@ TEST(extending_releasing_and_looking_need_no_random_bytes_and_an_acquire_says_th
     run_dry();
     CHECK_STATUS(redlock_extend(&client, &lock, TTL_MS), REDLOCK_OK);
     CHECK_STATUS(redlock_inspect(&client, name, sights), REDLOCK_OK);
-    nap_ms(150);    /* The client has been silent for long enough to look at its connections first. */
+    /* The client has been silent for long enough to look at its connections first. */
+    nap_ms(150);
     CHECK_STATUS(redlock_extend(&client, &lock, TTL_MS), REDLOCK_OK);
     CHECK_STATUS(redlock_release(&client, &lock, &confirmed), REDLOCK_OK);
     CHECK(confirmed >= redlock_quorum(NODES));
@@ -606,7 +654,9 @@ static struct redlock_keeper keeper;
 
 static enum redlock_status take(struct redlock_kept *kept, const char *resource)
 {
-    const struct redlock_request request = { .resource = resource, .resource_size = strlen(resource), .ttl_ms = SHORT_MS };
+    const struct redlock_request request = {
+        .resource = resource, .resource_size = strlen(resource), .ttl_ms = SHORT_MS
+    };
     redlock_kept_init(kept);
     return redlock_keeper_acquire(&keeper, kept, &request, 0);
 }
@@ -618,11 +668,13 @@ TEST(a_keeper_extends_its_locks_while_there_are_no_random_bytes_and_acquires_whe
     options.engine.node_timeout_ms = HASTE_MS;
     if (servers[0].pid == 0) servers_start(servers, NODES, "");
     shim_arm(0, 0);
-    CHECK_STATUS(redlock_keeper_start(&keeper, servers_list(servers, NODES), &options, NULL), REDLOCK_OK);
+    CHECK_STATUS(redlock_keeper_start(&keeper, servers_list(servers, NODES), &options, NULL),
+                 REDLOCK_OK);
     CHECK_STATUS(take(&held, "held-in-a-drought"), REDLOCK_OK);
     shim.no_entropy = shim.no_devices = true;
     for (unsigned i = 0; i < 2 * SHORT_MS / 100; i++) {
-        enum redlock_status status = take(&other, "wanted-in-a-drought");       /* Some bytes were at hand. */
+        /* Some bytes were at hand. */
+        enum redlock_status status = take(&other, "wanted-in-a-drought");
         if (status == REDLOCK_OK) redlock_keeper_release(&keeper, &other, NULL);
         nap_ms(100);
     }

@@ -1,6 +1,6 @@
-/* Waiting for a held lock, against real servers. A waiting client is woken by the release, and anything
- * that keeps him from hearing of it costs time, never the lock. The file also tests the nodes' other
- * memory of a resource, its tickets, and several held together. */
+/* Waiting for a held lock, against real servers. A waiting client is woken by the release, and
+ * anything that keeps him from hearing of it costs time, never the lock. The file also tests the
+ * nodes' other memory of a resource, its tickets, and several held together. */
 #define _XOPEN_SOURCE 700
 
 #include "clients.h"
@@ -10,7 +10,8 @@
 enum {
     NODES = 3,
     DURABLE = 3,
-    NEVER_MS = REDLOCK_RETRY_MS_MAX,    /* A waiter that looks so rarely has the lock from a wake-up, or not at all. */
+    /* A waiter that looks so rarely has the lock from a wake-up, or not at all. */
+    NEVER_MS = REDLOCK_RETRY_MS_MAX,
     OFTEN_MS = 50
 };
 
@@ -18,7 +19,7 @@ static struct server nodes[NODES];
 static struct redlock_client alice, bob;
 static char node_list[128];
 
-/* --- Wake-ups --------------------------------------------------------------------------------------------------- */
+/* ---- Wake-ups ---- */
 
 static bool open_waiter(struct redlock_client *c, const char *list, uint32_t retry_ms)
 {
@@ -57,7 +58,8 @@ static uint64_t hand_over(const char *resource, void (*how)(struct redlock_lock 
     enum redlock_status status = redlock_acquire(&alice, &wanted, resource, TTL_MS, PATIENCE_MS);
     pthread_join(thread, NULL);
     redlock_release(&alice, &wanted, NULL);
-    redlock_release(&bob, &release.lock, NULL);     /* If it was taken from him, its memory ends here. */
+    /* If it was taken from him, its memory ends here. */
+    redlock_release(&bob, &release.lock, NULL);
     return status == REDLOCK_OK ? clock_ms() - begun_at : UINT64_MAX;
 }
 
@@ -136,8 +138,8 @@ TEST(where_the_ACL_forbids_wake_ups_the_lock_is_had_by_looking)
 {
     char list[256];
     for (unsigned k = 0; k < NODES; k++)
-        ASK(&nodes[k], "ACL", "SETUSER", "deaf", "reset", "on", ">secret", "~*", "+@all", "-publish", "-subscribe", "-zadd",
-            "-zrem", "-zpopmin");
+        ASK(&nodes[k], "ACL", "SETUSER", "deaf", "reset", "on", ">secret", "~*", "+@all",
+            "-publish", "-subscribe", "-zadd", "-zrem", "-zpopmin");
     list_for("deaf", list);
     CHECK(open_waiter(&alice, list, OFTEN_MS) && join(&bob, list));
     CHECK(hand_over("forbidden", release_it) < PATIENCE_MS);
@@ -152,20 +154,24 @@ TEST(a_client_that_may_not_publish_takes_no_place_from_those_that_wait)
     char list[256];
     struct redlock_lock lock;
     for (unsigned k = 0; k < NODES; k++) {
-        ASK(&nodes[k], "ACL", "SETUSER", "mute", "reset", "on", ">secret", "~*", "+@all", "-publish");
+        ASK(&nodes[k], "ACL", "SETUSER", "mute", "reset", "on", ">secret", "~*", "+@all",
+            "-publish");
         ASK(&nodes[k], "ZADD", "silent#waiters", "1790000000000001", "0123456789abcdef:7");
         ASK(&nodes[k], "SET", "silent#waiters#waiters", "", "PX", "60000");
     }
     list_for("mute", list);
     CHECK(open_waiter(&alice, list, OFTEN_MS) && join(&bob, node_list));
-    CHECK_STATUS(redlock_connect(&alice, PATIENCE_MS), REDLOCK_OK);     /* Or she acquires, and releases, on the first two. */
+    /* Or she acquires, and releases, on the first two. */
+    CHECK_STATUS(redlock_connect(&alice, PATIENCE_MS), REDLOCK_OK);
     redlock_lock_init(&lock);
     CHECK_STATUS(redlock_acquire(&alice, &lock, "silent", TTL_MS, 0), REDLOCK_OK);
     CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
     redlock_close(&alice, CLOSE_MS);
     for (unsigned k = 0; k < NODES; k++) {
-        CHECK_STR(ASK(&nodes[k], "ZSCORE", "silent#waiters", "0123456789abcdef:7"), "1790000000000001");
-        CHECK(strcmp(ASK(&nodes[k], "PTTL", "silent#waiters"), "-1") != 0);    /* It does not stay for ever either. */
+        CHECK_STR(ASK(&nodes[k], "ZSCORE", "silent#waiters", "0123456789abcdef:7"),
+                  "1790000000000001");
+        /* It does not stay for ever either. */
+        CHECK(strcmp(ASK(&nodes[k], "PTTL", "silent#waiters"), "-1") != 0);
         CHECK_STR(ASK(&nodes[k], "EXISTS", "silent#waiters#waiters"), "1");
     }
     CHECK_STATUS(redlock_acquire(&bob, &lock, "silent", TTL_MS, PATIENCE_MS), REDLOCK_OK);
@@ -179,7 +185,8 @@ TEST(an_entry_that_may_neither_be_published_nor_given_a_life_does_not_stay_for_e
     char list[256];
     struct redlock_lock lock;
     for (unsigned k = 0; k < NODES; k++) {
-        ASK(&nodes[k], "ACL", "SETUSER", "tied", "reset", "on", ">secret", "~*", "+@all", "-publish", "-pexpire");
+        ASK(&nodes[k], "ACL", "SETUSER", "tied", "reset", "on", ">secret", "~*", "+@all",
+            "-publish", "-pexpire");
         ASK(&nodes[k], "ZADD", "tied#waiters", "1790000000000001", "0123456789abcdef:7");
         ASK(&nodes[k], "PEXPIRE", "tied#waiters", "60000");
         ASK(&nodes[k], "SET", "tied#waiters#waiters", "", "PX", "60000");
@@ -191,13 +198,17 @@ TEST(an_entry_that_may_neither_be_published_nor_given_a_life_does_not_stay_for_e
     CHECK_STATUS(redlock_acquire(&alice, &lock, "tied", TTL_MS, 0), REDLOCK_OK);
     CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
     redlock_close(&alice, CLOSE_MS);
-    for (unsigned k = 0; k < NODES; k++) CHECK(strcmp(ASK(&nodes[k], "PTTL", "tied#waiters"), "-1") != 0);
+    for (unsigned k = 0; k < NODES; k++)
+        CHECK(strcmp(ASK(&nodes[k], "PTTL", "tied#waiters"), "-1") != 0);
 }
 
-/* A node that was too slow gets the key with an extension, when its answer, which came too late for that, has been read. */
-static bool is_on_all_after_extending(struct redlock_client *client, struct redlock_lock *lock, const char *key)
+/* A node that was too slow gets the key with an extension, when its answer, which came too late for
+ * that, has been read. */
+static bool is_on_all_after_extending(struct redlock_client *client, struct redlock_lock *lock,
+                                      const char *key)
 {
-    return redlock_extend(client, lock, TTL_MS) == REDLOCK_OK && redlock_run_for(client, lock, 20) == REDLOCK_OK &&
+    return redlock_extend(client, lock, TTL_MS) == REDLOCK_OK &&
+           redlock_run_for(client, lock, 20) == REDLOCK_OK &&
            key_is_on_all(nodes, NODES, key, token_of(lock));
 }
 
@@ -205,12 +216,16 @@ static bool is_on_all_after_extending(struct redlock_client *client, struct redl
 TEST(a_key_of_a_set_that_may_not_be_removed_keeps_no_other_from_being_removed)
 {
     char list[256];
-    struct redlock_name names[] = { { .bytes = "left", .size = 4 }, { .bytes = "right", .size = 5 } };
-    const struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = TTL_MS, .wait_ms = PATIENCE_MS };
+    struct redlock_name names[] = {
+        { .bytes = "left", .size = 4 }, { .bytes = "right", .size = 5 }
+    };
+    const struct redlock_request request = {
+        .set = names, .set_count = 2, .ttl_ms = TTL_MS, .wait_ms = PATIENCE_MS
+    };
     struct redlock_lock lock, adopted;
     for (unsigned k = 0; k < NODES; k++) {
-        const char *answer = ASK(&nodes[k], "ACL", "SETUSER", "half", "reset", "on", ">secret", "~left*", "~right*", "&*", "+@all",
-                                 "-del", "(~right* +@all)");
+        const char *answer = ASK(&nodes[k], "ACL", "SETUSER", "half", "reset", "on", ">secret",
+                                 "~left*", "~right*", "&*", "+@all", "-del", "(~right* +@all)");
         if (strcmp(answer, "OK") != 0) return;
     }
     list_for("half", list);
@@ -237,7 +252,8 @@ TEST(a_client_that_may_give_a_place_no_life_takes_none_and_leaves_nothing_for_ev
     char list[256];
     struct redlock_lock lock, late;
     for (unsigned k = 0; k < NODES; k++)
-        ASK(&nodes[k], "ACL", "SETUSER", "brief", "reset", "on", ">secret", "~*", "&*", "+@all", "-pexpire");
+        ASK(&nodes[k], "ACL", "SETUSER", "brief", "reset", "on", ">secret", "~*", "&*", "+@all",
+            "-pexpire");
     list_for("brief", list);
     CHECK(open_waiter(&alice, list, OFTEN_MS) && join(&bob, node_list));
     redlock_lock_init(&lock);
@@ -253,13 +269,15 @@ TEST(a_client_that_may_give_a_place_no_life_takes_none_and_leaves_nothing_for_ev
     redlock_close(&bob, CLOSE_MS);
 }
 
-/* An ACL for one lock said so before there were flags. The release looks at the waiters without one. */
+/* An ACL for one lock said so before there were flags. The release looks at the
+ * waiters without one. */
 TEST(where_the_ACL_names_the_keys_but_not_the_flag_a_release_releases_and_wakes)
 {
     char list[256];
     struct redlock_lock lock;
     for (unsigned k = 0; k < NODES; k++) {
-        ASK(&nodes[k], "ACL", "SETUSER", "exact", "reset", "on", ">secret", "~exact", "~exact#waiters", "&*", "+@all");
+        ASK(&nodes[k], "ACL", "SETUSER", "exact", "reset", "on", ">secret", "~exact",
+            "~exact#waiters", "&*", "+@all");
         ASK(&nodes[k], "ZADD", "exact#waiters", "1790000000000001", "0123456789abcdef:7");
     }
     list_for("exact", list);
@@ -270,18 +288,20 @@ TEST(where_the_ACL_names_the_keys_but_not_the_flag_a_release_releases_and_wakes)
     redlock_close(&alice, CLOSE_MS);
     CHECK(key_is_gone(nodes, NODES, "exact"));
     unsigned taken_out = 0;     /* Nobody listened. A node that was slow never had the lock. */
-    for (unsigned k = 0; k < NODES; k++) taken_out += strcmp(ASK(&nodes[k], "EXISTS", "exact#waiters"), "0") == 0;
+    for (unsigned k = 0; k < NODES; k++)
+        taken_out += strcmp(ASK(&nodes[k], "EXISTS", "exact#waiters"), "0") == 0;
     CHECK(taken_out > NODES / 2);
 }
 
-/* --- Tickets ---------------------------------------------------------------------------------------------------- */
+/* ---- Tickets ---- */
 
-/* The ticket of a lock that is acquired and released; 0: it was not available. wall_us 0: the wall clock as it is. */
+/* The ticket of a lock that is acquired and released; 0: it was not available. wall_us 0: the wall
+ * clock as it is. */
 static uint64_t draw_ticket(struct redlock_client *c, uint64_t wall_us)
 {
     const struct redlock_request request = {
-        .resource = "numbered", .resource_size = strlen("numbered"), .ttl_ms = TTL_MS, .wait_ms = PATIENCE_MS, .ticket = true,
-        .wall_us = wall_us
+        .resource = "numbered", .resource_size = strlen("numbered"), .ttl_ms = TTL_MS,
+        .wait_ms = PATIENCE_MS, .ticket = true, .wall_us = wall_us
     };
     struct redlock_lock lock;
     redlock_lock_init(&lock);
@@ -291,7 +311,7 @@ static uint64_t draw_ticket(struct redlock_client *c, uint64_t wall_us)
     return ticket;
 }
 
-TEST(tickets_increase_over_clients_whose_wall_clocks_differ_and_over_restarts_of_servers_that_remember)
+TEST(tickets_increase_over_clients_whose_clocks_differ_and_over_restarts_that_remember)
 {
     static struct server durable[DURABLE];
     char list[128];
@@ -301,7 +321,8 @@ TEST(tickets_increase_over_clients_whose_wall_clocks_differ_and_over_restarts_of
     for (unsigned i = 0; i < 3; i++) {
         TAP_CONTEXT("turn %u", i);
         CHECK(join(&alice, list) && join(&bob, list));
-        uint64_t first = draw_ticket(&alice, ahead_us), second = draw_ticket(&bob, 0), third = draw_ticket(&alice, 0);
+        uint64_t first = draw_ticket(&alice, ahead_us), second = draw_ticket(&bob, 0),
+                 third = draw_ticket(&alice, 0);
         CHECK(first > last && second > first && third > second);
         CHECK(third > ahead_us);
         last = third;
@@ -332,7 +353,7 @@ TEST(a_lock_with_a_ticket_and_one_without_exclude_each_other)
     redlock_close(&bob, CLOSE_MS);
 }
 
-/* --- Sets ------------------------------------------------------------------------------------------------------- */
+/* ---- Sets ---- */
 
 TEST(several_resources_are_had_together_or_not_at_all)
 {
@@ -350,7 +371,8 @@ TEST(several_resources_are_had_together_or_not_at_all)
     CHECK_STATUS(redlock_release(&alice, &one, NULL), REDLOCK_OK);
     CHECK_SOON(key_is_gone(nodes, NODES, "set:b"));
     CHECK_STATUS(redlock_acquire_request(&bob, &three, &all), REDLOCK_OK);
-    for (unsigned i = 0; i < 3; i++) CHECK_SOON(key_is_on_all(nodes, NODES, set[i].bytes, token_of(&three)));
+    for (unsigned i = 0; i < 3; i++)
+        CHECK_SOON(key_is_on_all(nodes, NODES, set[i].bytes, token_of(&three)));
     CHECK_STATUS(redlock_acquire(&alice, &one, "set:c", TTL_MS, 0), REDLOCK_TAKEN);
     CHECK_STATUS(redlock_extend(&bob, &three, 2 * TTL_MS), REDLOCK_OK);
     CHECK_SOON(pttl(&nodes[0], "set:a") > TTL_MS && pttl(&nodes[0], "set:c") > TTL_MS);
@@ -362,7 +384,10 @@ TEST(several_resources_are_had_together_or_not_at_all)
 
 TEST(the_same_resource_twice_is_no_set)
 {
-    struct redlock_name set[] = { { .bytes = "twin", .size = 4 }, { .bytes = "other", .size = 5 }, { .bytes = "twin", .size = 4 } };
+    struct redlock_name set[] = {
+        { .bytes = "twin", .size = 4 }, { .bytes = "other", .size = 5 },
+        { .bytes = "twin", .size = 4 }
+    };
     const struct redlock_request request = { .set = set, .set_count = 3, .ttl_ms = TTL_MS };
     struct redlock_lock lock;
     redlock_lock_init(&lock);

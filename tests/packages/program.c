@@ -12,7 +12,8 @@ int main(int argc, char **argv)
     redlock_options_init(&options);
     options.engine.guard_ms = 0;            /* The servers have just begun. */
     options.engine.node_timeout_ms = 10000;
-    if (argc != 2 || redlock_open(&client, argv[1], &options, NULL) != REDLOCK_OK) return REDLOCK_BAD_ADDRESS;
+    if (argc != 2 || redlock_open(&client, argv[1], &options, NULL) != REDLOCK_OK)
+        return REDLOCK_BAD_ADDRESS;
     redlock_lock_init(&lock);
     status = redlock_acquire(&client, &lock, "door", 10000, 2000);
     printf("%s with %s\n", redlock_status_text(status), redlock_version());

@@ -1,5 +1,6 @@
-/* Addresses: texts of any bytes of every size from 0 to TEXT_MAX, each beside the end of its array. Libc's
- * strchr, strlen, strspn, strcspn, memcmp and inet_pton behave as Frama-C's specifications of them say. */
+/* Addresses: texts of any bytes of every size from 0 to TEXT_MAX, each beside the end of its array.
+ * Libc's strchr, strlen, strspn, strcspn, memcmp and inet_pton behave as Frama-C's specifications
+ * of them say. */
 #include "any.h"
 #include "../../net/net_address.c"
 
@@ -16,10 +17,12 @@ void prove_parse(void)
 
     Frama_C_make_unknown(text, sizeof text);
     //@ split size;
-    net_parse_address(text + TEXT_MAX - size, size, (uint16_t)(any_u16(UINT16_MAX - 1) + 1), &address, &error);
+    net_parse_address(text + TEXT_MAX - size, size, (uint16_t)(any_u16(UINT16_MAX - 1) + 1),
+                      &address, &error);
 }
 
-/* A copy that may be too small for its text; prove_parse shows that for a host of more than 255 bytes.
+/* A copy that may be too small for its text; prove_parse shows that for a host of more
+ * than 255 bytes.
  * Any span within the text. */
 void prove_copy(void)
 {

@@ -1,4 +1,5 @@
-/* Values that Eva takes for any. Each function stands for all numbers from 0 to max at once. Read by Frama-C only. */
+/* Values that Eva takes for any. Each function stands for all numbers from 0 to max at once. Read
+ * by Frama-C only. */
 #ifndef PROVE_ANY_H
 #define PROVE_ANY_H
 

@@ -1,5 +1,6 @@
 /* Commands are written into buffers of every size from 0 to SIZE_TOP, from texts and bytes of every
- * size up to TEXT_MAX. Some of these are longer than the buffer with their heads, and some shorter. */
+ * size up to TEXT_MAX. Some of these are longer than the buffer with their heads,
+ * and some shorter. */
 #include "any.h"
 #include "../../resp/resp_encode.c"
 
@@ -10,9 +11,9 @@ static char text[TEXT_MAX + 1];
 static uint8_t bytes[TEXT_MAX];
 static struct resp_writer writer;
 
-/* Any writer that resp_write_begin and any calls since may have left, of a buffer of so many bytes. Its
- * caller promises that no more of it is used than there is (used <= size, whole <= size), and each
- * entry asserts it afterwards. */
+/* Any writer that resp_write_begin and any calls since may have left, of a buffer of so many bytes.
+ * Its caller promises that no more of it is used than there is (used <= size, whole <= size), and
+ * each entry asserts it afterwards. */
 static void any_writer(size_t size)
 {
     size_t used = any_size(size);
@@ -51,7 +52,8 @@ void prove_bytes(void)
     //@ split bytes_size;
     any_writer(size);
     Frama_C_make_unknown((char *)bytes, sizeof bytes);
-    resp_bytes(&writer, bytes_size == 0 && any_bool() ? NULL : bytes + TEXT_MAX - bytes_size, bytes_size);
+    resp_bytes(&writer, bytes_size == 0 && any_bool() ? NULL : bytes + TEXT_MAX - bytes_size,
+               bytes_size);
     //@ assert writer.used <= size;
 }
 

@@ -1,6 +1,7 @@
-/* What the encoder writes, the parser reads back: all heads of bulk strings that there are, by trying them; and all commands of a
- * few words of a few bytes, where the bytes that mean something to the parser are in every place. After a head both count
- * bytes, whatever their number and content.
+/* What the encoder writes, the parser reads back: all heads of bulk strings that there are, by
+ * trying them; and all commands of a few words of a few bytes, where the bytes that mean something
+ * to the parser are in every place. After a head both count bytes, whatever their
+ * number and content.
  *
  *     heads WORKERS       exit status 0: so it is */
 #define _POSIX_C_SOURCE 200809L
@@ -16,7 +17,9 @@
 
 enum { ARRAY_MAX = 1 << 20, WORDS_MAX = 3, BYTES_MAX = 2, HEAD_MAX = HEAD + RESP_DIGITS_MAX };
 
-static const struct resp_limits limits = { .bulk_max = RESP_BULK_MAX, .elements_max = UINT32_MAX, .depth_max = 1 };
+static const struct resp_limits limits = {
+    .bulk_max = RESP_BULK_MAX, .elements_max = UINT32_MAX, .depth_max = 1
+};
 static const char alphabet[] = "\r\n$*1";
 enum { LETTERS = sizeof alphabet - 1 };
 
@@ -38,10 +41,12 @@ static void try_head(char type, size_t number)
     if (!writer_put_head(&w, type, number, 0)) fail("a head does not fit", number);
     resp_parser_init(&p, &limits);
     const enum resp_status status = resp_parse(&p, text, w.used, false, &consumed, &item);
-    const bool is_array = status == RESP_OK && item.type == RESP_ARRAY && (uint64_t)item.integer == number;
-    const bool is_string = status == RESP_MORE && p.in_string && p.string_type == RESP_BULK && p.total == number &&
-                           p.left == number;
-    if (consumed != w.used || !(type == '*' ? is_array : is_string)) fail(type == '*' ? "arguments" : "bytes", number);
+    const bool is_array =
+        status == RESP_OK && item.type == RESP_ARRAY && (uint64_t)item.integer == number;
+    const bool is_string = status == RESP_MORE && p.in_string && p.string_type == RESP_BULK &&
+                           p.total == number && p.left == number;
+    if (consumed != w.used || !(type == '*' ? is_array : is_string))
+        fail(type == '*' ? "arguments" : "bytes", number);
 }
 
 static void try_heads(unsigned part, unsigned parts)
@@ -72,12 +77,14 @@ static void try_command(unsigned count, const unsigned *which)
     for (unsigned i = 0; i < count; i++) resp_bytes(&w, word, word_of(which[i], word));
     if (!resp_end(&w)) fail("a command does not fit", count);
     resp_parser_init(&p, &limits);
-    if (resp_parse(&p, text, w.used, true, &at, &item) != RESP_OK || item.type != RESP_ARRAY || item.integer != (int64_t)count)
+    if (resp_parse(&p, text, w.used, true, &at, &item) != RESP_OK || item.type != RESP_ARRAY ||
+        item.integer != (int64_t)count)
         fail("the head of a command", count);
     for (unsigned i = 0; i < count; i++, at += consumed) {
         const size_t size = word_of(which[i], word);
-        if (resp_parse(&p, text + at, w.used - at, true, &consumed, &item) != RESP_OK || item.type != RESP_BULK || !item.first ||
-            !item.last || item.size != size || memcmp(item.data, word, size) != 0 || item.ends_reply != (i + 1 == count))
+        if (resp_parse(&p, text + at, w.used - at, true, &consumed, &item) != RESP_OK ||
+            item.type != RESP_BULK || !item.first || !item.last || item.size != size ||
+            memcmp(item.data, word, size) != 0 || item.ends_reply != (i + 1 == count))
             fail("a word of a command", which[i]);
     }
     if (at != w.used) fail("bytes are left", w.used - at);

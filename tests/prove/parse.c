@@ -1,8 +1,9 @@
 #include "any.h"
 #include "../../resp/resp_parse.c"
 
-/* Sizes from 0 to these. WINDOW_MAX has room for the longest number, its type byte and the bytes after
- * it; a string that is read already needs less. tests/prove/faults makes do with little windows. */
+/* Sizes from 0 to these. WINDOW_MAX has room for the longest number, its type byte and the bytes
+ * after it; a string that is read already needs less. tests/prove/faults makes do
+ * with little windows. */
 #ifdef LITTLE_WINDOWS
 enum { WINDOW_MAX = 8, STRING_MAX = 8, LITTLE = 4 };
 #else
@@ -10,7 +11,8 @@ enum { WINDOW_MAX = 24, STRING_MAX = 14, LITTLE = 10 };
 #endif
 enum { NUMBER_MAX = 23, ROOM = 24 };
 
-static uint8_t window[ROOM];    /* The window lies at its end, so that a byte after it is out of bounds. */
+/* The window lies at its end, so that a byte after it is out of bounds. */
+static uint8_t window[ROOM];
 static struct resp_parser parser;
 static struct resp_item item;
 
@@ -20,8 +22,9 @@ static void *any_window(size_t size)
     return window + ROOM - size;
 }
 
-/* Any parser of any limits, between two values. It assumes the state that resp_parser_init sees to, and
- * is_sound describes. It is left open whether open arrays have elements to come, but in prove_arrays. */
+/* Any parser of any limits, between two values. It assumes the state that resp_parser_init sees to,
+ * and is_sound describes. It is left open whether open arrays have elements to come,
+ * but in prove_arrays. */
 static void any_parser(void)
 {
     struct resp_limits limits;
@@ -41,7 +44,8 @@ static void any_parser(void)
 static void parse(size_t size)
 {
     size_t consumed;
-    enum resp_status status = resp_parse(&parser, any_window(size), size, any_bool(), &consumed, &item);
+    enum resp_status status =
+        resp_parse(&parser, any_window(size), size, any_bool(), &consumed, &item);
 
     //@ assert status <= RESP_TOO_DEEP;
     if (status == RESP_OK && item.data != NULL) {
@@ -59,8 +63,9 @@ void prove_value(void)
     parse(size);
 }
 
-/* A string goes on, or an error is remembered. The scanned bytes of a line are in the window still, as resp_parse
- * requires its caller to give again everything that was not consumed. (type INTEGER stands for the error.) */
+/* A string goes on, or an error is remembered. The scanned bytes of a line are in the window still,
+ * as resp_parse requires its caller to give again everything that was not consumed. (type INTEGER
+ * stands for the error.) */
 void prove_string(void)
 {
     size_t size = any_size(STRING_MAX);
@@ -80,8 +85,8 @@ void prove_string(void)
 }
 
 /* The parser hands out no more bytes of a string than the string has, so `left` never goes below 0.
- * LITTLE + 1 stands for more than any window. Arrays have a proof of their own. At most `left` bytes
- * can have been scanned, because scan_line() stops there. */
+ * LITTLE + 1 stands for more than any window. Arrays have a proof of their own. At most `left`
+ * bytes can have been scanned, because scan_line() stops there. */
 void prove_left(void)
 {
     uint8_t type = any_bool() ? RESP_BULK : any_u8(RESP_ERROR);
@@ -101,8 +106,10 @@ void prove_left(void)
     //@ assert left > LITTLE || parser.left <= left;
 }
 
-/* Arrays open and close. None is deeper than the limit, and all that are open have elements to come.
- * Both are assumed before, and proven after it; read_value asks for the depth before it opens one. */
+/* Arrays open and close. None is deeper than the limit, and all that are open have
+ * elements to come.
+ * Both are assumed before, and proven after it; read_value asks for the depth before
+ * it opens one. */
 void prove_arrays(void)
 {
     uint8_t depth = any_u8(RESP_DEPTH_MAX);
@@ -125,8 +132,8 @@ void prove_arrays(void)
     }
 }
 
-/* A number has the value of its digits, or is an error, and nothing wraps around. The rules are those
- * of read_counted. An integer may be as small as INT64_MIN, a length -1. */
+/* A number has the value of its digits, or is an error, and nothing wraps around. The rules are
+ * those of read_counted. An integer may be as small as INT64_MIN, a length -1. */
 void prove_number(void)
 {
     size_t size = any_size(NUMBER_MAX);

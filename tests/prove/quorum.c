@@ -12,8 +12,8 @@ void prove_quorum(void)
     }
 }
 
-/* Nothing wraps around. A larger rate is refused by redlock_init, and would wrap, since 999 * 4299267
- * does not fit in 32 bits. */
+/* Nothing wraps around. A larger rate is refused by redlock_init, and would wrap, since 999 *
+ * 4299267 does not fit in 32 bits. */
 void prove_drift(void)
 {
     uint32_t ttl_ms = any_u32(UINT32_MAX), drift_ppm = any_u32(REDLOCK_DRIFT_PPM_MAX);
@@ -21,7 +21,8 @@ void prove_drift(void)
     //@ assert drift >= DRIFT_FIXED_US;
 }
 
-/* No subtraction wraps around, so the validity is not more than the TTL; these TTLs say it aloud. */
+/* No subtraction wraps around, so the validity is not more than the TTL; these TTLs
+ * say it aloud. */
 static void check_validity(uint32_t ttl_ms, uint64_t elapsed_us, uint64_t drift)
 {
     uint64_t valid_us = validity_us(ttl_ms, elapsed_us, drift), ttl_us = (uint64_t)ttl_ms * 1000;

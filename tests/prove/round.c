@@ -5,8 +5,8 @@
 
 static struct redlock_round round;
 
-/* A round of node_count nodes with any votes, contradictory ones too. Every vote is assumed to be of a node that exists; that is
- * asserted afterwards. */
+/* A round of node_count nodes with any votes, contradictory ones too. Every vote is assumed to be
+ * of a node that exists; that is asserted afterwards. */
 static void any_round(unsigned node_count)
 {
     uint16_t all = (uint16_t)((1u << node_count) - 1);
@@ -29,7 +29,8 @@ void prove_votes(void)
     //@ split node_count;
     any_round(node_count);
     if (any_bool()) {
-        round_begin(&round, any_u8(UINT8_MAX), node_count, any_u64(UINT64_MAX), any_u64(UINT64_MAX));
+        round_begin(&round, any_u8(UINT8_MAX), node_count, any_u64(UINT64_MAX),
+                    any_u64(UINT64_MAX));
         round_set_ttl(&round, any_u32(UINT32_MAX), any_u64(UINT64_MAX));
     }
     if (k < node_count) {
@@ -43,8 +44,8 @@ void prove_votes(void)
     //@ assert granted <= node_count;
 }
 
-/* The nodes up to NODES have granted any number, and the other nodes and the clock say anything. With
- * more nodes there are too many sets of votes, so test_round counts those by running. */
+/* The nodes up to NODES have granted any number, and the other nodes and the clock say anything.
+ * With more nodes there are too many sets of votes, so test_round counts those by running. */
 void prove_verdict(void)
 {
     enum { NODES = 5 };

@@ -1,6 +1,7 @@
-/* The reading side of wire.c and kinds/redisson.c, for all possible answers of a node. A reply has any type and number, and
- * a text of any bytes, of every size from 0 to TEXT_MAX, which is longer than all that it is compared
- * with; a refusal has 0 to REFUSAL_MAX bytes, which is longer than any valid one. */
+/* The reading side of wire.c and kinds/redisson.c, for all possible answers of a node. A reply has
+ * any type and number, and a text of any bytes, of every size from 0 to TEXT_MAX, which is longer
+ * than all that it is compared with; a refusal has 0 to REFUSAL_MAX bytes, which is longer than any
+ * valid one. */
 #include "any.h"
 #include "../../redlock/wire.c"
 #include "../../redlock/kinds/redisson.c"
@@ -20,7 +21,9 @@ static const char *any_text(size_t size)
 
 static struct wire_reply any_reply(size_t size)
 {
-    struct wire_reply reply = { .type = (enum resp_type)any_u8(RESP_NULL_ARRAY), .text_size = size, .text_cut = any_bool() };
+    struct wire_reply reply = {
+        .type = (enum resp_type)any_u8(RESP_NULL_ARRAY), .text_size = size, .text_cut = any_bool()
+    };
 
     reply.integer = (int64_t)any_u64(UINT64_MAX);
     reply.text = any_text(size);
@@ -31,7 +34,9 @@ static struct wire_reply any_reply(size_t size)
 void prove_answer(void)
 {
     size_t size = any_size(TEXT_MAX);
-    struct redlock_asked asked = { .command = any_u8(UINT8_MAX), .form = any_u8(REDLOCK_FORM_BY_TEXT) };
+    struct redlock_asked asked = {
+        .command = any_u8(UINT8_MAX), .form = any_u8(REDLOCK_FORM_BY_TEXT)
+    };
     asked.lowest = (int8_t)(any_u8(3) - 1);
     asked.highest = (int8_t)(any_u8(3) - 1);
 
@@ -94,7 +99,9 @@ void prove_trouble(void)
     const char *error = any_text(size);
     enum redlock_trouble trouble = wire_trouble(error, size);
     //@ assert REDLOCK_TROUBLE_NONE < trouble <= UINT8_MAX;
-    struct wire_reply heard = { .type = RESP_ARRAY, .integer = 3, .text = error, .text_size = size };
+    struct wire_reply heard = {
+        .type = RESP_ARRAY, .integer = 3, .text = error, .text_size = size
+    };
     size_t before = wire_before_wake_up(&heard);
     //@ assert before <= size;
     trouble = wire_class(error, size);

@@ -17,7 +17,8 @@ static struct cluster_link *link_of(struct sim_world *world, const struct sim_fa
 }
 
 /* The same fault, of the node that comes i nodes later. */
-static struct sim_fault nth(const struct sim_world *world, const struct sim_fault *fault, unsigned i)
+static struct sim_fault nth(const struct sim_world *world, const struct sim_fault *fault,
+                            unsigned i)
 {
     struct sim_fault other = *fault;
     other.node = (fault->node + i) % world->options.node_count;
@@ -29,7 +30,8 @@ static void reset_all(struct cluster *cluster, unsigned node)
     for (unsigned c = 0; c < cluster->client_count; c++) cluster_reset(cluster, c, node, false);
 }
 
-/* Rates that differ from each other by no more than the drift factor, up to half of it on each side. */
+/* Rates that differ from each other by no more than the drift factor, up to half of it
+ * on each side. */
 static int32_t rate_within(const struct sim_options *options, uint64_t amount)
 {
     return (int32_t)(amount % (options->drift_ppm + 1)) - (int32_t)options->drift_ppm / 2;
@@ -52,8 +54,10 @@ static unsigned span_of(const struct sim_world *world, const struct sim_fault *f
 
 static void begin_trouble(struct sim_world *world, const struct sim_fault *fault)
 {
-    static const enum model_condition conditions[TROUBLES] = { MODEL_LOADING, MODEL_OUT_OF_MEMORY, MODEL_MISCONF,
-                                                               MODEL_NO_REPLICAS, MODEL_BUSY, MODEL_CLUSTER_DOWN };
+    static const enum model_condition conditions[TROUBLES] = {
+        MODEL_LOADING, MODEL_OUT_OF_MEMORY, MODEL_MISCONF, MODEL_NO_REPLICAS, MODEL_BUSY,
+        MODEL_CLUSTER_DOWN
+    };
     struct model_node *node = node_of(world, fault);
     switch (fault->amount % TROUBLES) {
     case 6:
@@ -73,7 +77,8 @@ static void begin_trouble(struct sim_world *world, const struct sim_fault *fault
 
 bool sim_is_unfit(const struct model_node *node)
 {
-    const bool is_secret = node->noperm && (strcmp(node->noperm, "INFO") == 0 || strcmp(node->noperm, "EVAL") == 0);
+    const bool is_secret =
+        node->noperm && (strcmp(node->noperm, "INFO") == 0 || strcmp(node->noperm, "EVAL") == 0);
     return node->role != MODEL_MASTER || is_secret || strcmp(node->mode, "standalone") != 0;
 }
 
@@ -96,27 +101,33 @@ static void spread(struct sim_world *world, const struct sim_fault *fault,
     }
 }
 
-/* The address leads to a server that claims to be another node's. Its keys are neither's, but nobody can tell.
- * Half of them seem to have moved there, so the connections to the other node break after a few answers. */
+/* The address leads to a server that claims to be another node's. Its keys are neither's, but
+ * nobody can tell.
+ * Half of them seem to have moved there, so the connections to the other node break after
+ * a few answers. */
 static void begin_twin(struct sim_world *world, const struct sim_fault *fault)
 {
     const unsigned other = (fault->node + 1) % world->options.node_count;
     struct model_node *node = node_of(world, fault);
     memcpy(node->run_id, world->cluster->hosts[other].node.run_id, sizeof node->run_id);
     for (unsigned c = 0; fault->amount & 1 && c < world->options.client_count; c++)
-        world->cluster->links[c][other].to_client = (struct cluster_sever){ true, (size_t)(fault->amount >> 1 & 63) };
+        world->cluster->links[c][other].to_client = (struct cluster_sever){
+            true, (size_t)(fault->amount >> 1 & 63)
+        };
     reset_all(world->cluster, fault->node);
 }
 
 static void end_twin(struct sim_world *world, const struct sim_fault *fault)
 {
     struct model_node *node = node_of(world, fault);
-    snprintf(node->run_id, sizeof node->run_id, "%040llx", (unsigned long long)(0xABCD000000000000u | fault->amount >> 16));
+    snprintf(node->run_id, sizeof node->run_id, "%040llx",
+             (unsigned long long)(0xABCD000000000000u | fault->amount >> 16));
     reset_all(world->cluster, fault->node);
 }
 
-/* A server has crashed and lost all, and its clock was set right, so its uptime tells nothing. There is no key
- * yet that could expire too early; but a client that meets it for the first time has nothing else to go by. */
+/* A server has crashed and lost all, and its clock was set right, so its uptime tells nothing.
+ * There is no key yet that could expire too early; but a client that meets it for the first time
+ * has nothing else to go by. */
 static void step_newborn(struct sim_world *world, const struct sim_fault *fault)
 {
     bool is_known = world->options.class == SIM_CLASS_CRASH_LOST && fault->amount & 1;
@@ -149,7 +160,12 @@ static const struct nonsense {
     bool is_wrong;
 } nonsense[] = {
 #define NONSENSE_ROW(name, text, does, wrong) \
-    { { .command = (name), .bytes = (text), .size = sizeof(text) - 1, .times = 1, .executes = (does) }, wrong },
+    { { .command = (name), \
+        .bytes = (text), \
+        .size = sizeof(text) - 1, \
+        .times = 1, \
+        .executes = (does) }, \
+      wrong },
     NONSENSE(NONSENSE_ROW)
 #undef NONSENSE_ROW
 };
@@ -202,8 +218,10 @@ static bool is_wrong(const void *bytes)
     return false;
 }
 
-/* The engine cannot know all possible answers to a question, so only bytes that are not RESP end the connection then. */
-void sim_saw_plan(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
+/* The engine cannot know all possible answers to a question, so only bytes that are not RESP end
+ * the connection then. */
+void sim_saw_plan(struct sim_world *world, const struct cluster_connection *connection,
+                  const struct model_call *call)
 {
     const unsigned k = connection->node;
     const struct model_answer *plan = &world->cluster->hosts[k].node.answers[0];
@@ -217,7 +235,8 @@ void sim_saw_plan(struct sim_world *world, const struct cluster_connection *conn
 static bool is_failover(struct sim_world *world, const struct sim_fault *fault)
 {
     if (world->options.class == SIM_CLASS_PROMOTED) return true;
-    return world->options.class == SIM_CLASS_NAMELESS && fault->kind == SIM_FAULT_RESTART_BACK && !world->options.hides_replid;
+    return world->options.class == SIM_CLASS_NAMELESS && fault->kind == SIM_FAULT_RESTART_BACK &&
+           !world->options.hides_replid;
 }
 
 static void node_returns(struct sim_world *world, const struct sim_fault *fault)
@@ -226,7 +245,8 @@ static void node_returns(struct sim_world *world, const struct sim_fault *fault)
         cluster_node_up_from_disk(world->cluster, fault->node);
     else
         cluster_node_up(world->cluster, fault->node, fault->kind == SIM_FAULT_RESTART_KEPT);
-    if (is_failover(world, fault)) model_node_promote(node_of(world, fault), 1 + fault->amount % 100000);
+    if (is_failover(world, fault))
+        model_node_promote(node_of(world, fault), 1 + fault->amount % 100000);
     sim_rules_saw_restart(world, fault->node);
     if (fault->kind == SIM_FAULT_RESTART_EMPTY) step_newborn(world, fault);
 }
@@ -252,11 +272,13 @@ static void fail_over(struct sim_world *world, const struct sim_fault *fault)
     model_node_load(node_of(world, fault));
 }
 
-/* A key that one node has lost breaks the exclusion; a ticket, or a mark, is forgotten when all nodes have done so. */
+/* A key that one node has lost breaks the exclusion; a ticket, or a mark, is forgotten when all
+ * nodes have done so. */
 static void forget_on(struct sim_world *world, const struct sim_fault *fault,
                       void (*happens)(struct sim_world *world, const struct sim_fault *fault))
 {
-    const bool is_lasting = sim_class_is_about_tickets(world->options.class) || sim_class_is_about_periods(world->options.class);
+    const bool is_lasting = sim_class_is_about_tickets(world->options.class) ||
+                            sim_class_is_about_periods(world->options.class);
     const unsigned count = is_lasting ? world->options.node_count : 1;
     for (unsigned i = 0; i < count; i++) {
         const struct sim_fault one = nth(world, fault, i);
@@ -278,11 +300,12 @@ static void fall_asleep(struct sim_world *world, unsigned client)
 {
     world->cluster->clients[client].frozen = true;
     for (unsigned i = 0; i < world->options.lock_count; i++)
-        sim_actor_of(world, client, i)->slept_valid = cluster_valid_us(world->cluster, client, i) > 0;
+        sim_actor_of(world, client, i)->slept_valid =
+            cluster_valid_us(world->cluster, client, i) > 0;
 }
 
-/* A holder that asks finds out that it slept too long; one that does not ask writes to a resource that
- * is another's by now. */
+/* A holder that asks finds out that it slept too long; one that does not ask writes to a resource
+ * that is another's by now. */
 static void wake_up(struct sim_world *world, unsigned client)
 {
     world->cluster->clients[client].frozen = false;
@@ -291,9 +314,12 @@ static void wake_up(struct sim_world *world, unsigned client)
         struct sim_actor *actor = sim_actor_of(world, client, i);
         if (!actor->slept_valid || cluster_valid_us(world->cluster, client, i) > 0) continue;
         sim_count(world, SIM_PATH_WOKE_TOO_LATE);
-        sim_holding_writes(world, actor);   /* The client writes without a check, so the resource itself must refuse it. */
+        /* The client writes without a check, so the resource itself must refuse it. */
+        sim_holding_writes(world, actor);
         if (world->options.class == SIM_CLASS_ACTS_WITHOUT_ASKING && sim_others_hold(world, actor))
-            sim_break(world, "exclusion: client %u acts on %s without asking whether it still holds it: another client does",
+            sim_break(world,
+                      "exclusion: client %u acts on %s without asking whether it still holds it: "
+                      "another client does",
                       client, sim_resource(i));
     }
     sim_look_at(world, client);
@@ -323,18 +349,21 @@ static void set_wall(struct sim_world *world, unsigned client, int64_t ahead_us)
 
 static void begin_wild_wall(struct sim_world *world, const struct sim_fault *fault)
 {
-    const uint64_t skew_us = (uint64_t)world->options.skew_ms * MS, guard_us = (uint64_t)world->options.guard_ms * MS;
+    const uint64_t skew_us = (uint64_t)world->options.skew_ms * MS,
+                   guard_us = (uint64_t)world->options.guard_ms * MS;
     int64_t ahead_us = (int64_t)(2 * skew_us + fault->amount % (10 * skew_us));
     if (fault->kind == SIM_FAULT_WALL_WRONG && fault->amount >> 41 & 1)
         ahead_us = -ahead_us - (int64_t)(4 * guard_us);
     set_wall(world, fault->client, ahead_us);
 }
 
-/* The clock is right again. An acquire that has begun with the wrong one goes on with it, so whoever sets it begins anew. */
+/* The clock is right again. An acquire that has begun with the wrong one goes on with it, so
+ * whoever sets it begins anew. */
 static void end_wild_wall(struct sim_world *world, unsigned client)
 {
     set_wall(world, client, 0);
-    for (unsigned i = 0; !world->cluster->clients[client].dead && i < world->options.lock_count; i++) {
+    for (unsigned i = 0; !world->cluster->clients[client].dead && i < world->options.lock_count;
+         i++) {
         const struct sim_actor *actor = sim_actor_of(world, client, i);
         if (actor->has_ticket && actor->deed == SIM_ACQUIRES)
             cluster_cancel(world->cluster, client, i);
@@ -358,7 +387,8 @@ static void part(struct sim_world *world, const struct sim_fault *fault, bool be
 
 static void slow_down(struct sim_world *world, const struct sim_fault *fault)
 {
-    link_of(world, fault)->delay_us = fault->amount % ((uint64_t)world->options.node_timeout_ms * 1500);
+    link_of(world, fault)->delay_us =
+        fault->amount % ((uint64_t)world->options.node_timeout_ms * 1500);
 }
 
 static void speed_up(struct sim_world *world, const struct sim_fault *fault)
@@ -366,7 +396,8 @@ static void speed_up(struct sim_world *world, const struct sim_fault *fault)
     link_of(world, fault)->delay_us = world->options.delay_us;
 }
 
-/* Bytes that were sent while the link was slow arrive when the next connection has long been used. */
+/* Bytes that were sent while the link was slow arrive when the next connection has
+ * long been used. */
 static void overtake(struct sim_world *world, const struct sim_fault *fault)
 {
     speed_up(world, fault);
@@ -389,7 +420,7 @@ static bool is_in_the_way(const struct sim_world *world, const struct sim_fault 
     case SIM_FAULT_RESTART_EMPTY:
     case SIM_FAULT_RESTART_BACK: return host->down;
     case SIM_FAULT_HANG:         return host->node.hung;
-    case SIM_FAULT_TROUBLE:      return host->node.condition != MODEL_WELL || sim_is_unfit(&host->node);
+    case SIM_FAULT_TROUBLE: return host->node.condition != MODEL_WELL || sim_is_unfit(&host->node);
     case SIM_FAULT_TWIN:         return world->options.node_count < 2;
     case SIM_FAULT_CLIENT_RATE:
     case SIM_FAULT_PAUSE:
@@ -404,7 +435,8 @@ static bool is_in_the_way(const struct sim_world *world, const struct sim_fault 
 
 static void tell_fault(struct sim_world *world, const struct sim_fault *fault, const char *what)
 {
-    sim_tell(world, "%s: %s (client %u, node %u)", what, sim_fault_text(fault->kind), fault->client, fault->node);
+    sim_tell(world, "%s: %s (client %u, node %u)", what, sim_fault_text(fault->kind), fault->client,
+             fault->node);
 }
 
 void sim_fault_begin(struct sim_world *world, unsigned i)
@@ -420,7 +452,9 @@ void sim_fault_begin(struct sim_world *world, unsigned i)
     switch (f->kind) {
     case SIM_FAULT_LATE:
     case SIM_FAULT_DELAY:        spread(world, f, slow_down); break;
-    case SIM_FAULT_PIECES:       link_of(world, f)->send_max = link_of(world, f)->receive_max = 1 + (size_t)(f->amount % 40); break;
+    case SIM_FAULT_PIECES:
+        link_of(world, f)->send_max = link_of(world, f)->receive_max = 1 + (size_t)(f->amount % 40);
+        break;
     case SIM_FAULT_RESET:        cluster_reset(cluster, f->client, f->node, f->amount & 1); break;
     case SIM_FAULT_CUT:          cluster_cut(cluster, f->client, f->node, f->amount & 1); break;
     case SIM_FAULT_STALL:        cluster_stall(cluster, f->client, f->node); break;
@@ -431,13 +465,19 @@ void sim_fault_begin(struct sim_world *world, unsigned i)
     case SIM_FAULT_RESTART_KEPT:
     case SIM_FAULT_RESTART_EMPTY:
     case SIM_FAULT_RESTART_BACK: forget_on(world, f, crash); break;
-    case SIM_FAULT_RATE:         cluster_set_node_rate(cluster, f->node, node_rate(&world->options, f->amount)); break;
-    case SIM_FAULT_CLIENT_RATE:  cluster_set_client_rate(cluster, f->client, rate_within(&world->options, f->amount)); break;
+    case SIM_FAULT_RATE:
+        cluster_set_node_rate(cluster, f->node, node_rate(&world->options, f->amount));
+        break;
+    case SIM_FAULT_CLIENT_RATE:
+        cluster_set_client_rate(cluster, f->client, rate_within(&world->options, f->amount));
+        break;
     case SIM_FAULT_STEP_BACK:
-        cluster_step_node_clock(cluster, f->node, -(int64_t)(f->amount % (SIM_CLOCK_BACK_US / SIM_FAULTS_MAX)));
+        cluster_step_node_clock(cluster, f->node,
+                                -(int64_t)(f->amount % (SIM_CLOCK_BACK_US / SIM_FAULTS_MAX)));
         break;
     case SIM_FAULT_STEP_FORWARD:
-        cluster_step_node_clock(cluster, f->node, (int64_t)(f->amount % (2000 * (uint64_t)world->options.ttl_max_ms)));
+        cluster_step_node_clock(
+            cluster, f->node, (int64_t)(f->amount % (2000 * (uint64_t)world->options.ttl_max_ms)));
         break;
     case SIM_FAULT_PAUSE:        fall_asleep(world, f->client); break;
     case SIM_FAULT_SUSPEND:
@@ -450,7 +490,7 @@ void sim_fault_begin(struct sim_world *world, unsigned i)
     case SIM_FAULT_TROUBLE:      spread(world, f, begin_trouble); break;
     case SIM_FAULT_TWIN:         begin_twin(world, f); break;
     case SIM_FAULT_NONSENSE:     talk_nonsense(world, f); break;
-    case SIM_FAULT_SUBSCRIPTION_CUT:      cluster_cut_subscription(cluster, f->client, f->node); break;
+    case SIM_FAULT_SUBSCRIPTION_CUT: cluster_cut_subscription(cluster, f->client, f->node); break;
     case SIM_FAULT_WALL_AHEAD:
     case SIM_FAULT_WALL_WRONG:   begin_wild_wall(world, f); break;
     case SIM_FAULT_FAILOVER:     forget_on(world, f, fail_over); break;
@@ -470,7 +510,7 @@ void sim_fault_end(struct sim_world *world, unsigned i)
     switch (f->kind) {
     case SIM_FAULT_DELAY:        spread(world, f, speed_up); break;
     case SIM_FAULT_LATE:         spread(world, f, overtake); break;
-    case SIM_FAULT_PIECES:       link_of(world, f)->send_max = link_of(world, f)->receive_max = 0; break;
+    case SIM_FAULT_PIECES: link_of(world, f)->send_max = link_of(world, f)->receive_max = 0; break;
     case SIM_FAULT_CUT:
     case SIM_FAULT_STALL:
     case SIM_FAULT_DEAF:

@@ -8,12 +8,14 @@
 
 enum {
     MS = 1000,
-    SAFE_HOPS = 12,             /* An extension may have to wait for other commands' answers, and for EVAL. */
+    /* An extension may have to wait for other commands' answers, and for EVAL. */
+    SAFE_HOPS = 12,
     SAFE_PERCENT = 60,          /* If it begins later, the drift leaves nothing of a short TTL. */
     NOBODY = UINT8_MAX
 };
 
-static const struct redlock_lock *lock_of(const struct sim_world *world, const struct sim_actor *actor)
+static const struct redlock_lock *lock_of(const struct sim_world *world,
+                                          const struct sim_actor *actor)
 {
     return &world->cluster->clients[actor->client].locks[actor->lock].lock;
 }
@@ -30,17 +32,20 @@ static bool has(unsigned set, unsigned number)
 
 static const struct model_key *key_of(struct sim_world *world, unsigned node, const char *name)
 {
-    return model_find(&world->cluster->hosts[node].node, 0, name, strlen(name), cluster_node_now(world->cluster, node));
+    return model_find(&world->cluster->hosts[node].node, 0, name, strlen(name),
+                      cluster_node_now(world->cluster, node));
 }
 
-const struct model_key *sim_key_beside(struct sim_world *world, unsigned node, unsigned resource, const char *suffix)
+const struct model_key *sim_key_beside(struct sim_world *world, unsigned node, unsigned resource,
+                                       const char *suffix)
 {
     char name[32];
     (void)snprintf(name, sizeof name, "%s%s", sim_resource(resource), suffix);
     return key_of(world, node, name);
 }
 
-const struct model_key *sim_slot_key(struct sim_world *world, unsigned node, unsigned resource, unsigned slot)
+const struct model_key *sim_slot_key(struct sim_world *world, unsigned node, unsigned resource,
+                                     unsigned slot)
 {
     char suffix[16];
     if (slot == 0) return key_of(world, node, sim_resource(resource));
@@ -50,18 +55,22 @@ const struct model_key *sim_slot_key(struct sim_world *world, unsigned node, uns
 
 /* ---- S15: tickets ---- */
 
-/* Each is larger than the ticket of any earlier holder of one of the resources. Quorums meet in a node
- * that granted both, and granted the later one after the earlier. The order of holding is therefore the
- * same, also where attempts overlapped. A reader's is at least as large as every earlier writer's, and
- * smaller than every later writer's. Each slot of permits has tickets of its own. */
+/* Each is larger than the ticket of any earlier holder of one of the resources. Quorums meet in a
+ * node that granted both, and granted the later one after the earlier. The order of holding is
+ * therefore the same, also where attempts overlapped. A reader's is at least as large as every
+ * earlier writer's, and smaller than every later writer's. Each slot of permits has tickets
+ * of its own. */
 static void check_ticket(struct sim_world *world, const struct sim_actor *actor, unsigned resource)
 {
     const bool is_reader = has(actor->shared, resource);
     struct sim_store *store = sim_store_of(world, actor, resource);
-    const uint64_t least = is_reader ? store->ticket : (store->ticket > store->reader ? store->ticket : store->reader) + 1;
+    const uint64_t least =
+        is_reader ? store->ticket
+                  : (store->ticket > store->reader ? store->ticket : store->reader) + 1;
     if (store->ticket > 0 || store->reader > 0)
         sim_demand(world, SIM_RULE_S15_ORDER, actor->ticket >= least,
-                   "S15: client %u wins %s with the ticket %llu after one with %llu", actor->client, sim_resource(resource),
+                   "S15: client %u wins %s with the ticket %llu after one with %llu", actor->client,
+                   sim_resource(resource),
                    (unsigned long long)actor->ticket, (unsigned long long)least);
     if (!is_reader)                         store->ticket = actor->ticket;
     else if (actor->ticket > store->reader) store->reader = actor->ticket;
@@ -73,8 +82,10 @@ static void check_alone(struct sim_world *world, const struct sim_actor *actor)
     for (unsigned i = 0; i < world->options.lock_count; i++) {
         const struct sim_actor *other = sim_actor_of(world, actor->client, i);
         if (other != actor && sim_clash(other, actor))
-            sim_demand(world, SIM_RULE_EXCLUSION_ALONE, cluster_valid_us(world->cluster, actor->client, i) == 0,
-                       "exclusion: client %u wins %s with two locks", actor->client, sim_resource(actor->lock));
+            sim_demand(world, SIM_RULE_EXCLUSION_ALONE,
+                       cluster_valid_us(world->cluster, actor->client, i) == 0,
+                       "exclusion: client %u wins %s with two locks", actor->client,
+                       sim_resource(actor->lock));
     }
 }
 
@@ -82,8 +93,9 @@ void sim_holding_saw_won(struct sim_world *world, struct sim_actor *actor)
 {
     actor->ticket = redlock_ticket(lock_of(world, actor));
     actor->holding = ++world->win_count;
-    sim_demand(world, SIM_RULE_S15_GIVEN, (actor->ticket > 0) == actor->has_ticket, "S15: client %u wins %s %s a ticket",
-               actor->client, sim_resource(actor->lock), actor->has_ticket ? "without" : "with");
+    sim_demand(world, SIM_RULE_S15_GIVEN, (actor->ticket > 0) == actor->has_ticket,
+               "S15: client %u wins %s %s a ticket", actor->client, sim_resource(actor->lock),
+               actor->has_ticket ? "without" : "with");
     for (unsigned i = 0; actor->has_ticket && i < SIM_LOCKS_MAX; i++)
         if (has(actor->names, i)) check_ticket(world, actor, i);
     if (!world->cluster->no_exclusion) check_alone(world, actor);
@@ -111,7 +123,8 @@ void sim_holding_saw_attempt(struct sim_world *world, struct sim_actor *actor)
     actor->is_woken = false;
 }
 
-/* How many of the resources are taken on the node? (After all that came in one piece was executed.) */
+/* How many of the resources are taken on the node? (After all that came in one
+ * piece was executed.) */
 static unsigned count_taken(struct sim_world *world, unsigned node, const struct model_call *call)
 {
     unsigned taken = 0;
@@ -120,12 +133,16 @@ static unsigned count_taken(struct sim_world *world, unsigned node, const struct
     return taken;
 }
 
-/* No node remembers a ticket that is further ahead of its own clock than clocks may differ, whoever's clock is wrong. */
-static void check_ahead(struct sim_world *world, unsigned client, unsigned node, const struct model_call *call)
+/* No node remembers a ticket that is further ahead of its own clock than clocks may differ,
+ * whoever's clock is wrong. */
+static void check_ahead(struct sim_world *world, unsigned client, unsigned node,
+                        const struct model_call *call)
 {
-    const uint64_t wall_us = call->at_us + (uint64_t)world->cluster->hosts[node].node.wall_offset_us;
+    const uint64_t wall_us =
+        call->at_us + (uint64_t)world->cluster->hosts[node].node.wall_offset_us;
     if (call->ticket > 0)
-        sim_demand(world, SIM_RULE_S15_AHEAD, call->ticket <= wall_us + (uint64_t)world->options.skew_ms * MS,
+        sim_demand(world, SIM_RULE_S15_AHEAD,
+                   call->ticket <= wall_us + (uint64_t)world->options.skew_ms * MS,
                    "S15: node %u takes a ticket of client %u that is too far ahead", node, client);
 }
 
@@ -143,10 +160,13 @@ void sim_holding_saw_acquire(struct sim_world *world, const struct cluster_conne
     sim_count(world, SIM_PATH_TICKET_OUTDATED);
 }
 
-void sim_holding_saw_restore(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
+void sim_holding_saw_restore(struct sim_world *world, const struct cluster_connection *connection,
+                             const struct model_call *call)
 {
-    if (!connection->client_left && !connection->ended)     /* Otherwise it may be the first SET, which comes late. */
-        sim_demand(world, SIM_RULE_S9_RESTORES, !call->outdated, "S9: node %u refuses client %u its own key because of a counter",
+    /* Otherwise it may be the first SET, which comes late. */
+    if (!connection->client_left && !connection->ended)
+        sim_demand(world, SIM_RULE_S9_RESTORES, !call->outdated,
+                   "S9: node %u refuses client %u its own key because of a counter",
                    connection->node, connection->client);
     if (call->raised) check_ahead(world, connection->client, connection->node, call);
     if (call->did && !call->raised) sim_count(world, SIM_PATH_RESTORED_TICKET);
@@ -160,14 +180,15 @@ static void write_to(struct sim_world *world, const struct sim_actor *actor, uns
     const bool holds = cluster_valid_us(world->cluster, actor->client, actor->lock) > 0;
     if (!redlock_fence_admit(&store->fence, actor->ticket)) {
         sim_count(world, SIM_PATH_LATE_WRITE_REFUSED);
-        sim_demand(world, SIM_RULE_S15_REFUSED, !holds, "S15: %s refuses client %u, which holds it", sim_resource(resource),
-                   actor->client);
+        sim_demand(world, SIM_RULE_S15_REFUSED, !holds, "S15: %s refuses client %u, which holds it",
+                   sim_resource(resource), actor->client);
         return;
     }
     if (store->holding > 0 || store->reading > 0)
-        sim_demand(world, SIM_RULE_S15_ADMITTED, actor->holding >= store->holding && actor->holding >= store->reading,
-                   "S15: %s admits client %u, although a later holder has written to it or read it", sim_resource(resource),
-                   actor->client);
+        sim_demand(world, SIM_RULE_S15_ADMITTED,
+                   actor->holding >= store->holding && actor->holding >= store->reading,
+                   "S15: %s admits client %u, although a later holder has written to it or read it",
+                   sim_resource(resource), actor->client);
     store->holding = actor->holding;
 }
 
@@ -177,13 +198,14 @@ static void read_from(struct sim_world *world, const struct sim_actor *actor, un
     struct sim_store *store = sim_store_of(world, actor, resource);
     const bool holds = cluster_valid_us(world->cluster, actor->client, actor->lock) > 0;
     if (!redlock_fence_admit_reader(&store->fence, actor->ticket)) {
-        sim_demand(world, SIM_RULE_S15_REFUSED, !holds, "S15: %s refuses client %u, which reads it", sim_resource(resource),
-                   actor->client);
+        sim_demand(world, SIM_RULE_S15_REFUSED, !holds, "S15: %s refuses client %u, which reads it",
+                   sim_resource(resource), actor->client);
         return;
     }
     if (store->holding > 0)
         sim_demand(world, SIM_RULE_S15_ADMITTED, actor->holding >= store->holding,
-                   "S15: %s admits client %u, although a later holder has written to it", sim_resource(resource),
+                   "S15: %s admits client %u, although a later holder has written to it",
+                   sim_resource(resource),
                    actor->client);
     if (actor->holding > store->reading) store->reading = actor->holding;
 }
@@ -200,11 +222,12 @@ void sim_holding_writes(struct sim_world *world, struct sim_actor *actor)
 static bool answers_in_time(const struct sim_world *world, const struct sim_actor *actor)
 {
     const struct sim_options *o = &world->options;
-    const bool all_well =
-        o->class == SIM_CLASS_NONE || o->class == SIM_CLASS_SCRIPTS_FLUSHED || o->class == SIM_CLASS_WALL_AHEAD;
+    const bool all_well = o->class == SIM_CLASS_NONE || o->class == SIM_CLASS_SCRIPTS_FLUSHED ||
+                          o->class == SIM_CLASS_WALL_AHEAD;
     const uint64_t ttl_us = (uint64_t)actor->ttl_ms * MS;
     const uint64_t needed_us = SAFE_HOPS * (o->delay_us + o->jitter_us) + 2 * (uint64_t)o->lag_us;
-    const uint64_t lost_us = ttl_us / 1000 * o->drift_ppm / 1000 + 3 * MS + ttl_us / 100 * o->keep_percent;
+    const uint64_t lost_us =
+        ttl_us / 1000 * o->drift_ppm / 1000 + 3 * MS + ttl_us / 100 * o->keep_percent;
     return all_well && o->keep_percent <= SAFE_PERCENT && ttl_us > lost_us + needed_us &&
            cluster_valid_us(world->cluster, actor->client, actor->lock) > needed_us;
 }
@@ -213,7 +236,8 @@ void sim_holding_begins(struct sim_world *world, struct sim_actor *actor, uint32
 {
     actor->is_kept = true;
     actor->keep_until = hold_ms > 0 ? now_of(world, actor->client) + (uint64_t)hold_ms * MS : 0;
-    actor->keep_is_safe = hold_ms == 0 && actor->extension_limit == 0 && answers_in_time(world, actor);
+    actor->keep_is_safe =
+        hold_ms == 0 && actor->extension_limit == 0 && answers_in_time(world, actor);
     actor->ended_tick = UINT64_MAX;
 }
 
@@ -223,14 +247,17 @@ void sim_holding_ends(struct sim_actor *actor)
 }
 
 /* S13 */
-void sim_holding_saw_extended(struct sim_world *world, const struct sim_actor *actor, uint64_t before, uint64_t until)
+void sim_holding_saw_extended(struct sim_world *world, const struct sim_actor *actor,
+                              uint64_t before, uint64_t until)
 {
     sim_count(world, SIM_PATH_KEPT);
-    sim_demand(world, SIM_RULE_S13_TOLD, actor->is_kept, "S13: client %u extends %s although nobody told it to", actor->client,
+    sim_demand(world, SIM_RULE_S13_TOLD, actor->is_kept,
+               "S13: client %u extends %s although nobody told it to", actor->client,
                sim_resource(actor->lock));
     if (actor->keep_until > 0)
         sim_demand(world, SIM_RULE_S13_TIME, until <= before || until <= actor->keep_until,
-                   "S13: client %u keeps %s for longer than it may", actor->client, sim_resource(actor->lock));
+                   "S13: client %u keeps %s for longer than it may", actor->client,
+                   sim_resource(actor->lock));
 }
 
 /* Is said what has become of it, when nobody asked? */
@@ -245,45 +272,55 @@ static void saw_news(struct sim_world *world, struct sim_actor *actor, enum redl
     default:                      sim_count(world, SIM_PATH_KEEPER_FAILED); break;
     }
     sim_mix(world, status);
-    sim_tell(world, "client %u keeps %s: %s", actor->client, sim_resource(actor->lock), redlock_status_text(status));
+    sim_tell(world, "client %u keeps %s: %s", actor->client, sim_resource(actor->lock),
+             redlock_status_text(status));
     if (status == REDLOCK_EXTENSION_LIMIT || status == REDLOCK_LOST) sim_holding_ends(actor);
 }
 
 /* At the first tick after the end of validity at the latest. */
-static void must_tell_of_end(struct sim_world *world, struct sim_actor *actor, enum redlock_status status)
+static void must_tell_of_end(struct sim_world *world, struct sim_actor *actor,
+                             enum redlock_status status)
 {
     const uint64_t ticks = world->cluster->clients[actor->client].tick_count;
     if (actor->ended_tick == UINT64_MAX) actor->ended_tick = ticks;
     sim_demand(world, SIM_RULE_KEEPER_TELLS, status == REDLOCK_LOST || ticks <= actor->ended_tick,
-               "client %u does not say that it has lost %s, which it kept", actor->client, sim_resource(actor->lock));
+               "client %u does not say that it has lost %s, which it kept", actor->client,
+               sim_resource(actor->lock));
 }
 
-static void look_at_kept(struct sim_world *world, struct sim_actor *actor, enum redlock_status status)
+static void look_at_kept(struct sim_world *world, struct sim_actor *actor,
+                         enum redlock_status status)
 {
     const struct cluster_client *client = &world->cluster->clients[actor->client];
-    const uint64_t now_us = now_of(world, actor->client), valid_us = redlock_valid_us(lock_of(world, actor), now_us);
-    /* The end of keeping is news also when, within one tick, the caller's own extension failed and the keeper's was due. */
+    const uint64_t now_us = now_of(world, actor->client),
+                   valid_us = redlock_valid_us(lock_of(world, actor), now_us);
+    /* The end of keeping is news also when, within one tick, the caller's own extension failed and
+     * the keeper's was due. */
     const bool is_news = actor->status != REDLOCK_PENDING || status == REDLOCK_EXTENSION_LIMIT;
     if (actor->is_named && status != REDLOCK_PENDING && is_news) saw_news(world, actor, status);
     if (actor->keep_is_safe)
         sim_demand(world, SIM_RULE_KEEPER_KEEPS, valid_us > 0,
-                   "client %u loses %s, which it keeps, although all nodes answer in time", actor->client,
+                   "client %u loses %s, which it keeps, although all nodes answer in time",
+                   actor->client,
                    sim_resource(actor->lock));
     if (!actor->is_kept) return;
     if (valid_us == 0)
         must_tell_of_end(world, actor, status);
     else
-        sim_demand(world, SIM_RULE_KEEPER_WAKES, redlock_wake_at(&client->engine) <= now_us + valid_us,
-                   "client %u would not be called before the end of %s, which it keeps", actor->client,
-                   sim_resource(actor->lock));
+        sim_demand(world, SIM_RULE_KEEPER_WAKES,
+                   redlock_wake_at(&client->engine) <= now_us + valid_us,
+                   "client %u would not be called before the end of %s, which it keeps",
+                   actor->client, sim_resource(actor->lock));
 }
 
 /* redlock_next_done names every operation that ends. */
-static void look_at_done(struct sim_world *world, struct sim_actor *actor, enum redlock_status status)
+static void look_at_done(struct sim_world *world, struct sim_actor *actor,
+                         enum redlock_status status)
 {
     const bool has_changed = status != actor->status && status != REDLOCK_PENDING;
     if (has_changed)
-        sim_demand(world, SIM_RULE_TOLD, actor->is_named, "client %u is not told what became of %s: %s", actor->client,
+        sim_demand(world, SIM_RULE_TOLD, actor->is_named,
+                   "client %u is not told what became of %s: %s", actor->client,
                    sim_resource(actor->lock), redlock_status_text(status));
 }
 
@@ -300,8 +337,10 @@ void sim_holding_saw_extend(struct sim_world *world, const struct cluster_connec
 {
     const unsigned k = connection->node;
     if (!connection->client_left && !token->is_adopted)
-        sim_demand(world, SIM_RULE_EXTENDS_FIRST, token->released_on[k] == 0 || connection->number < token->released_on[k],
-                   "client %u extends %s on node %u behind its release", connection->client, call->key, k);
+        sim_demand(world, SIM_RULE_EXTENDS_FIRST,
+                   token->released_on[k] == 0 || connection->number < token->released_on[k],
+                   "client %u extends %s on node %u behind its release", connection->client,
+                   call->key, k);
     if (call->did) token->extended_at[k] = now_of(world, connection->client);
 }
 
@@ -317,7 +356,9 @@ static struct sim_actor *waiter_of(struct sim_world *world, const char *entry)
 {
     for (unsigned c = 0; c < world->options.client_count; c++)
         if (world->subscriptions[c][0] != '\0' && strncmp(entry, world->subscriptions[c], 16) == 0)
-            return *entry_owner(world, c, entry) != NOBODY ? sim_actor_of(world, c, *entry_owner(world, c, entry)) : NULL;
+            return *entry_owner(world, c, entry) != NOBODY
+                       ? sim_actor_of(world, c, *entry_owner(world, c, entry))
+                       : NULL;
     return NULL;
 }
 
@@ -325,7 +366,8 @@ static struct sim_actor *waiter_of(struct sim_world *world, const char *entry)
 static uint8_t lock_with(struct sim_world *world, unsigned client, const char *entry)
 {
     for (unsigned i = 0; i < world->options.lock_count; i++)
-        if (lock_of(world, sim_actor_of(world, client, i))->wait_number == strtoul(entry + 17, NULL, 10))
+        if (lock_of(world, sim_actor_of(world, client, i))->wait_number ==
+            strtoul(entry + 17, NULL, 10))
             return (uint8_t)i;
     return NOBODY;
 }
@@ -336,7 +378,8 @@ void sim_holding_saw_entry(struct sim_world *world, unsigned client, const char 
     *entry_owner(world, client, entry) = lock_with(world, client, entry);
 }
 
-void sim_holding_saw_wait(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
+void sim_holding_saw_wait(struct sim_world *world, const struct cluster_connection *connection,
+                          const struct model_call *call)
 {
     if (!call->did || connection->client_left) return;
     sim_count(world, SIM_PATH_LINED_UP);
@@ -366,8 +409,11 @@ void sim_holding_saw_release(struct sim_world *world, const struct cluster_conne
                              const struct model_call *call, struct sim_token *token)
 {
     const struct sim_actor *actor = sim_actor_of(world, connection->client, token->lock);
-    const bool is_other_slot = actor->permits > 0 && redlock_valid_us(lock_of(world, actor), now_of(world, actor->client)) > 0;
-    if (!connection->client_left && !is_other_slot) token->released_on[connection->node] = connection->number;
+    const bool is_other_slot =
+        actor->permits > 0 &&
+        redlock_valid_us(lock_of(world, actor), now_of(world, actor->client)) > 0;
+    if (!connection->client_left && !is_other_slot)
+        token->released_on[connection->node] = connection->number;
     if (call->entry[0] != '\0' && !call->fair) sim_count(world, SIM_PATH_ENTRY_GIVEN_BACK);
     if (call->woken[0] != '\0') saw_woken(world, call);
 }
@@ -385,29 +431,37 @@ static bool has_entry(struct sim_world *world, const struct model_key *waiters, 
         const struct model_entry *entry = &waiters->entries[i];
         char text[MODEL_ENTRY_MAX + 1] = "";
         memcpy(text, entry->member, entry->size);
-        if (strncmp(text, world->subscriptions[client], 16) == 0 && *entry_owner(world, client, text) != NOBODY)
+        if (strncmp(text, world->subscriptions[client], 16) == 0 &&
+            *entry_owner(world, client, text) != NOBODY)
             return true;
     }
     return false;
 }
 
-/* If nothing is lost, every entry is given back by the time that the engine knows of no lock any more. */
+/* If nothing is lost, every entry is given back by the time that the engine knows of no
+ * lock any more. */
 void sim_holding_saw_idle(struct sim_world *world, unsigned client)
 {
-    if (world->options.class != SIM_CLASS_NONE || world->subscriptions[client][0] == '\0' || !is_idle(world, client))
+    if (world->options.class != SIM_CLASS_NONE || world->subscriptions[client][0] == '\0' ||
+        !is_idle(world, client))
         return;
     for (unsigned k = 0; k < world->options.node_count; k++)
         for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)
-            sim_demand(world, SIM_RULE_ENTRY_GIVEN_BACK, !has_entry(world, sim_key_beside(world, k, i, "#waiters"), client),
-                       "client %u keeps an entry among the waiters for %s on node %u", client, sim_resource(i), k);
+            sim_demand(world, SIM_RULE_ENTRY_GIVEN_BACK,
+                       !has_entry(world, sim_key_beside(world, k, i, "#waiters"), client),
+                       "client %u keeps an entry among the waiters for %s on node %u", client,
+                       sim_resource(i), k);
 }
 
 /* Elsewhere they run out. */
 static void must_leave_no_entry(struct sim_world *world, unsigned node, unsigned resource)
 {
-    static const char *const suffixes[] = { "#waiters", "#readers", "#writer", "#queue", "#lease", "#grant" };
+    static const char *const suffixes[] = {
+        "#waiters", "#readers", "#writer", "#queue", "#lease", "#grant"
+    };
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
-        sim_demand(world, SIM_RULE_NO_ENTRY_LEFT, !sim_key_beside(world, node, resource, suffixes[i]), "%s%s is left on node %u",
+        sim_demand(world, SIM_RULE_NO_ENTRY_LEFT,
+                   !sim_key_beside(world, node, resource, suffixes[i]), "%s%s is left on node %u",
                    sim_resource(resource), suffixes[i], node);
 }
 
@@ -416,8 +470,8 @@ void sim_holding_must_leave_no_key(struct sim_world *world)
     for (unsigned k = 0; k < world->options.node_count; k++)
         for (unsigned i = 0; i < SIM_LOCKS_MAX; i++) {
             for (unsigned slot = 0; slot <= SIM_PERMITS_MAX; slot++)
-                sim_demand(world, SIM_RULE_NO_KEY_LEFT, !sim_slot_key(world, k, i, slot), "a key of %s is left on node %u",
-                           sim_resource(i), k);
+                sim_demand(world, SIM_RULE_NO_KEY_LEFT, !sim_slot_key(world, k, i, slot),
+                           "a key of %s is left on node %u", sim_resource(i), k);
             must_leave_no_entry(world, k, i);
         }
 }
@@ -428,7 +482,8 @@ void sim_holding_look_at_node(struct sim_world *world, unsigned client, unsigned
 {
     const struct redlock *engine = &world->cluster->clients[client].engine;
     const uint64_t now_us = now_of(world, client);
-    const bool is_guarded = redlock_node_votes(engine, node, now_us) && !redlock_node_gives_tickets(engine, node, now_us);
+    const bool is_guarded = redlock_node_votes(engine, node, now_us) &&
+                            !redlock_node_gives_tickets(engine, node, now_us);
     if (is_guarded && !world->gives_no_tickets[client][node])
         sim_count(world, SIM_PATH_TICKET_GUARDED);
     world->gives_no_tickets[client][node] = is_guarded;

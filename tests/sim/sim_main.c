@@ -16,39 +16,53 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: sim [--seed S] [--worlds N] [--class NUMBER] [--jobs J]   worlds of the promised classes, or of one class\n"
-    "       sim --seed S --tell [--class NUMBER]                      one world: options, and its end as a story\n"
-    "       sim --hashes [--seed S] [--worlds N]                      the trace hash of each world, and of one of each class\n"
-    "       sim --witness [--seed S] [--worlds N] [--class NUMBER]    what happens in each world, for tests/witness/check\n"
-    "       sim --classes [--worlds N]                                the table of all classes, each with N worlds\n"
-    "       sim --ci [--jobs J]                                       all of it, with every rare path reached\n"
+    "usage: sim [--seed S] [--worlds N] [--class NUMBER] [--jobs J]   worlds of the promised "
+    "classes, or of one class\n"
+    "       sim --seed S --tell [--class NUMBER]                      one world: options, and its "
+    "end as a story\n"
+    "       sim --hashes [--seed S] [--worlds N]                      the trace hash of each "
+    "world, and of one of each class\n"
+    "       sim --witness [--seed S] [--worlds N] [--class NUMBER]    what happens in each world, "
+    "for tests/witness/check\n"
+    "       sim --classes [--worlds N]                                the table of all classes, "
+    "each with N worlds\n"
+    "       sim --ci [--jobs J]                                       all of it, with every rare "
+    "path reached\n"
     "       sim --soak SECONDS [--jobs J]                             fresh worlds for so long\n"
-    "       sim --canary                                              succeeds when a world breaks a rule; tells it\n"
-    "       sim --mutant SECONDS [--seed S]                           the same, with so much CPU time; tells the rule only\n"
-    "       sim --stories                                             the stories that are told about locks\n";
+    "       sim --canary                                              succeeds when a world breaks "
+    "a rule; tells it\n"
+    "       sim --mutant SECONDS [--seed S]                           the same, with so much CPU "
+    "time; tells the rule only\n"
+    "       sim --stories                                             the stories that are told "
+    "about locks\n";
 
 enum {
     JOBS_MAX = 256,
     WORLDS = 200,               /* The default. */
     CLASS_WORLDS = 60,          /* Worlds for a line of the table. */
     CI_PINNED = 560, CI_FRESH = 280, CI_CLASS_WORLDS = 20,
-    FAIR_TIMES = 2,             /* Waiters that are queued on a quorum when another comes are rare. */
+    /* Waiters that are queued on a quorum when another comes are rare. */
+    FAIR_TIMES = 2,
     CANARY_CPU_S = 60,
     SHRINK_CPU_S = 15,
-    WORLD_CPU_S = 20,           /* CPU time of one world, many times as much as the longest needs. Only a
-                                 * call that never returns takes it. */
+    /* CPU time of one world, many times as much as the longest needs. Only a call that never
+     * returns takes it. */
+    WORLD_CPU_S = 20,
     CANARY_WORLD_CPU_S = 15,    /* The longest of the first hundreds takes 5. */
-    PATH_MIN = 50,              /* In CI each rare path is reached at least so often, or the worlds have become poor. */
+    /* In CI each rare path is reached at least so often, or the worlds have become poor. */
+    PATH_MIN = 50,
     JUDGED_MIN = 100,           /* The same for each rule, */
     FAULT_MIN = 100,            /* and each fault. */
-    CLASS_FAULT_MIN = 10,       /* Faults of each kind in a line of the table, however few worlds it has. */
+    /* Faults of each kind in a line of the table, however few worlds it has. */
+    CLASS_FAULT_MIN = 10,
     WON_PER_WORLD_MIN = 20
 };
 
 #define FOR_EVER UINT64_MAX
 #define FRESH_SEEDS 1000000u    /* Fresh seeds begin above the pinned ones. */
 
-/* A worker's report to its parent, in shared memory. It shows how far the worker got even if it crashes. */
+/* A worker's report to its parent, in shared memory. It shows how far the worker got even
+ * if it crashes. */
 struct worker {
     struct sim_totals totals;
     uint64_t seed;
@@ -135,8 +149,8 @@ static void wait_for(pid_t pid)
 
 static struct worker *share_workers(void)
 {
-    struct worker *workers =
-        mmap(NULL, JOBS_MAX * sizeof *workers, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct worker *workers = mmap(NULL, JOBS_MAX * sizeof *workers, PROT_READ | PROT_WRITE,
+                                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (workers == MAP_FAILED) {
         perror("sim: mmap");
         exit(2);
@@ -146,13 +160,15 @@ static struct worker *share_workers(void)
 
 static void note_death(struct worker *worker)
 {
-    printf("the engine or the simulator crashed or hung in the world of seed %llu\n", (unsigned long long)worker->seed);
+    printf("the engine or the simulator crashed or hung in the world of seed %llu\n",
+           (unsigned long long)worker->seed);
     if (worker->totals.violations++ > 0) return;
     worker->totals.first_seed = worker->seed;
     snprintf(worker->broken, sizeof worker->broken, "the engine or the simulator crashed or hung");
 }
 
-/* Each worker has every jobs-th seed. One that does not come to its end is a violation, of the seed it was at. */
+/* Each worker has every jobs-th seed. One that does not come to its end is a violation, of the seed
+ * it was at. */
 static struct sim_totals run_batch(const struct batch *batch)
 {
     struct worker *workers = share_workers();
@@ -183,7 +199,8 @@ static bool tell_world(struct sim_plan *plan)
     return outcome.broken[0] != '\0';
 }
 
-/* Runs the failing world again in a child, since the engine may stop dead in it; shrinks it, and prints the rest. */
+/* Runs the failing world again in a child, since the engine may stop dead in it; shrinks it, and
+ * prints the rest. */
 static void explain(uint64_t seed, enum sim_class class)
 {
     fflush(stdout);
@@ -192,7 +209,8 @@ static void explain(uint64_t seed, enum sim_class class)
         struct sim_plan plan = { .seed = seed, .class = class };
         limit_cpu(SHRINK_CPU_S + 2 * WORLD_CPU_S);
         const unsigned runs = sim_shrink(&plan, SHRINK_CPU_S);
-        printf("shrunk in %u runs; all of it: sim --tell --seed %llu --class %u\n", runs, (unsigned long long)seed, class);
+        printf("shrunk in %u runs; all of it: sim --tell --seed %llu --class %u\n", runs,
+               (unsigned long long)seed, class);
         (void)tell_world(&plan);
         fflush(stdout);
         _exit(0);
@@ -206,13 +224,15 @@ static void print_hash(uint64_t seed, enum sim_class class)
     struct sim_totals totals = { 0 };
     const struct sim_plan plan = { .seed = seed, .class = class };
     sim_run(&plan, &totals, &outcome);
-    printf("%llu %u %016llx\n", (unsigned long long)seed, (unsigned)class, (unsigned long long)outcome.hash);
+    printf("%llu %u %016llx\n", (unsigned long long)seed, (unsigned)class,
+           (unsigned long long)outcome.hash);
 }
 
 static int print_hashes(const struct batch *batch)
 {
     for (uint64_t i = 0; i < batch->count; i++) print_hash(batch->first + i, batch->class);
-    for (unsigned class = 0; class < SIM_CLASS_COUNT && batch->class == SIM_CLASS_COUNT; class++)
+    for (unsigned class = 0; class < SIM_CLASS_COUNT && batch->class == SIM_CLASS_COUNT;
+         class++)
         print_hash(batch->first, (enum sim_class)class);
     return 0;
 }
@@ -222,10 +242,13 @@ static int call_witness(const struct batch *batch)
     static struct sim_outcome outcome;
     for (uint64_t i = 0; i < batch->count; i++) {
         struct sim_totals totals = { 0 };
-        const struct sim_plan plan = { .seed = batch->first + i, .class = batch->class, .has_witness = true };
+        const struct sim_plan plan = {
+            .seed = batch->first + i, .class = batch->class, .has_witness = true
+        };
         limit_cpu(WORLD_CPU_S);
         sim_run(&plan, &totals, &outcome);
-        if (outcome.broken[0] != '\0') printf("%s\n", outcome.broken);  /* The engine is stuck; no witness says so. */
+        /* The engine is stuck; no witness says so. */
+        if (outcome.broken[0] != '\0') printf("%s\n", outcome.broken);
     }
     return 0;
 }
@@ -243,42 +266,49 @@ static double cpu_seconds(void)
 static void print_totals(const struct sim_totals *totals, double seconds)
 {
     const double hours = (double)totals->simulated_us / 3.6e9, cpu = cpu_seconds();
-    printf("%llu worlds, %llu rounds (%llu attempts, %llu extensions, %llu releases), %llu acquisitions won, "
+    printf("%llu worlds, %llu rounds (%llu attempts, %llu extensions, %llu releases), %llu "
+           "acquisitions won, "
            "%llu commands executed, %llu steps\n",
            (unsigned long long)totals->worlds,
-           (unsigned long long)(totals->attempts + totals->extended + totals->released), (unsigned long long)totals->attempts,
-           (unsigned long long)totals->extended, (unsigned long long)totals->released, (unsigned long long)totals->won,
+           (unsigned long long)(totals->attempts + totals->extended + totals->released),
+           (unsigned long long)totals->attempts, (unsigned long long)totals->extended,
+           (unsigned long long)totals->released, (unsigned long long)totals->won,
            (unsigned long long)totals->commands, (unsigned long long)totals->steps);
-    printf("%.1f simulated hours in %.0f s, with %.0f s of CPU time: %.1f worlds a second; %.0f simulated hours per CPU hour\n",
-           hours, seconds, cpu, (double)totals->worlds / (seconds > 0 ? seconds : 1), cpu > 0 ? hours * 3600 / cpu : 0);
+    printf("%.1f simulated hours in %.0f s, with %.0f s of CPU time: %.1f worlds a second; %.0f "
+           "simulated hours per CPU hour\n",
+           hours, seconds, cpu, (double)totals->worlds / (seconds > 0 ? seconds : 1),
+           cpu > 0 ? hours * 3600 / cpu : 0);
 }
 
 static void print_counts(const struct sim_totals *totals)
 {
     puts("faults injected:");
     for (unsigned i = 0; i < SIM_FAULT_COUNT; i++)
-        printf("%10llu  %s\n", (unsigned long long)totals->faults[i], sim_fault_text((enum sim_fault_kind)i));
+        printf("%10llu  %s\n", (unsigned long long)totals->faults[i],
+               sim_fault_text((enum sim_fault_kind)i));
     puts("cases judged:");
     for (unsigned i = 0; i < SIM_RULE_COUNT; i++)
-        printf("%10llu  %s\n", (unsigned long long)totals->judged[i], sim_rule_text((enum sim_rule)i));
+        printf("%10llu  %s\n", (unsigned long long)totals->judged[i],
+               sim_rule_text((enum sim_rule)i));
     puts("rare paths:");
     for (unsigned i = 0; i < SIM_PATH_COUNT; i++)
-        printf("%10llu  %s\n", (unsigned long long)totals->paths[i], sim_path_text((enum sim_path)i));
+        printf("%10llu  %s\n", (unsigned long long)totals->paths[i],
+               sim_path_text((enum sim_path)i));
 }
 
 static void check_paths(const struct sim_totals *totals)
 {
     for (unsigned i = 0; i < SIM_PATH_COUNT; i++)
-        check(totals->paths[i] >= PATH_MIN, "reached %llu times: %s", (unsigned long long)totals->paths[i],
-              sim_path_text((enum sim_path)i));
+        check(totals->paths[i] >= PATH_MIN, "reached %llu times: %s",
+              (unsigned long long)totals->paths[i], sim_path_text((enum sim_path)i));
 }
 
 /* A rule that has no case holds in any engine. */
 static void check_rules(const struct sim_totals *totals)
 {
     for (unsigned i = 0; i < SIM_RULE_COUNT; i++)
-        check(totals->judged[i] >= JUDGED_MIN, "judged %llu times: %s", (unsigned long long)totals->judged[i],
-              sim_rule_text((enum sim_rule)i));
+        check(totals->judged[i] >= JUDGED_MIN, "judged %llu times: %s",
+              (unsigned long long)totals->judged[i], sim_rule_text((enum sim_rule)i));
 }
 
 /* A run in which little happens means nothing. */
@@ -286,16 +316,19 @@ static void check_traffic(const struct sim_totals *totals)
 {
     unsigned rare = 0;
     for (unsigned i = 0; i < SIM_FAULT_COUNT; i++)
-        rare += sim_fault_is_in((enum sim_fault_kind)i, SIM_CLASS_ALL) && totals->faults[i] < FAULT_MIN;
-    check(totals->won >= WON_PER_WORLD_MIN * totals->worlds, "%llu acquisitions were won in %llu worlds",
-          (unsigned long long)totals->won, (unsigned long long)totals->worlds);
+        rare +=
+            sim_fault_is_in((enum sim_fault_kind)i, SIM_CLASS_ALL) && totals->faults[i] < FAULT_MIN;
+    check(totals->won >= WON_PER_WORLD_MIN * totals->worlds,
+          "%llu acquisitions were won in %llu worlds", (unsigned long long)totals->won,
+          (unsigned long long)totals->worlds);
     check(rare == 0, "each kind of fault was injected %d times or more", FAULT_MIN);
 }
 
 static struct sim_totals run_promised(const char *which, const struct batch *batch)
 {
     const struct sim_totals totals = run_batch(batch);
-    check(totals.violations == 0 && totals.worlds > 0, "%s: no rule was broken in %llu worlds from seed %llu on", which,
+    check(totals.violations == 0 && totals.worlds > 0,
+          "%s: no rule was broken in %llu worlds from seed %llu on", which,
           (unsigned long long)totals.worlds, (unsigned long long)batch->first);
     if (totals.violations > 0) {
         printf("%llu violations, the first with seed %llu\n", (unsigned long long)totals.violations,
@@ -307,16 +340,17 @@ static struct sim_totals run_promised(const char *which, const struct batch *bat
 
 /* ---- Modes ---- */
 
-/* Was there nothing in the worlds of a class that could have broken a rule? A world without the promise
- * ends with the first rule that is broken. */
+/* Was there nothing in the worlds of a class that could have broken a rule? A world without the
+ * promise ends with the first rule that is broken. */
 static void check_class_traffic(enum sim_class class, const struct sim_totals *totals)
 {
     if (sim_class_is_promised(class) && totals->won < WON_PER_WORLD_MIN * totals->worlds)
-        check(false, "faults \"%s\": only %llu acquisitions were won", sim_class_text(class), (unsigned long long)totals->won);
+        check(false, "faults \"%s\": only %llu acquisitions were won", sim_class_text(class),
+              (unsigned long long)totals->won);
     for (unsigned i = 0; i < SIM_FAULT_COUNT; i++)
         if (sim_fault_is_in((enum sim_fault_kind)i, class) && totals->faults[i] < CLASS_FAULT_MIN)
-            check(false, "faults \"%s\": only %llu times: %s", sim_class_text(class), (unsigned long long)totals->faults[i],
-                  sim_fault_text((enum sim_fault_kind)i));
+            check(false, "faults \"%s\": only %llu times: %s", sim_class_text(class),
+                  (unsigned long long)totals->faults[i], sim_fault_text((enum sim_fault_kind)i));
 }
 
 /* A line of the table; the totals are added to the sum. */
@@ -327,16 +361,18 @@ static void run_class(enum sim_class class, uint64_t worlds, struct sim_totals *
     char seed[24] = "";
     if (totals.violations > 0)
         snprintf(seed, sizeof seed, "%llu", (unsigned long long)totals.first_seed);
-    printf("| %s | %s | %llu | %llu | %s |\n", sim_class_text(class), sim_class_is_promised(class) ? "yes" : "no",
-           (unsigned long long)totals.worlds, (unsigned long long)totals.violations, seed);
+    printf("| %s | %s | %llu | %llu | %s |\n", sim_class_text(class),
+           sim_class_is_promised(class) ? "yes" : "no", (unsigned long long)totals.worlds,
+           (unsigned long long)totals.violations, seed);
     if (sim_class_is_promised(class) != (totals.violations == 0)) {
         check(false, "faults \"%s\": %s", sim_class_text(class),
-              totals.violations > 0 ? "promised, and yet a rule was broken" : "not promised, but no violation was found");
+              totals.violations > 0 ? "promised, and yet a rule was broken"
+                                    : "not promised, but no violation was found");
         if (totals.violations > 0) explain(totals.first_seed, class);
     }
     if (totals.unexpected > 0)
-        check(false, "faults \"%s\": %llu worlds broke another rule than it does", sim_class_text(class),
-              (unsigned long long)totals.unexpected);
+        check(false, "faults \"%s\": %llu worlds broke another rule than it does",
+              sim_class_text(class), (unsigned long long)totals.unexpected);
     check_class_traffic(class, &totals);
     sim_totals_add(sum, &totals);
 }
@@ -346,14 +382,17 @@ static void run_classes(uint64_t worlds, struct sim_totals *sum)
     const unsigned before = failed;
     puts("| faults | promised | worlds | violations | example seed |\n|---|---|---|---|---|");
     for (unsigned class = 0; class < SIM_CLASS_COUNT; class++)
-        run_class((enum sim_class)class, sim_class_is_fair((enum sim_class)class) ? FAIR_TIMES * worlds : worlds, sum);
+        run_class((enum sim_class)class,
+                  sim_class_is_fair((enum sim_class)class) ? FAIR_TIMES * worlds : worlds, sum);
     check(failed == before, "every class of faults has the verdict that is expected of it");
 }
 
 static void run_ci(struct sim_totals *sum)
 {
     const struct batch pinned = { .class = SIM_CLASS_COUNT, .first = 1, .count = CI_PINNED };
-    const struct batch fresh = { .class = SIM_CLASS_COUNT, .first = (uint64_t)time(NULL) * FRESH_SEEDS, .count = CI_FRESH };
+    const struct batch fresh = {
+        .class = SIM_CLASS_COUNT, .first = (uint64_t)time(NULL) * FRESH_SEEDS, .count = CI_FRESH
+    };
     struct sim_totals totals = run_promised("pinned seeds", &pinned);
     sim_totals_add(sum, &totals);
     totals = run_promised("fresh seeds", &fresh);
@@ -367,10 +406,13 @@ static void run_ci(struct sim_totals *sum)
 static void run_soak(unsigned seconds, struct sim_totals *sum)
 {
     const time_t now = time(NULL);
-    const struct batch batch = { .class = SIM_CLASS_COUNT, .first = (uint64_t)now * FRESH_SEEDS, .count = FOR_EVER / 2,
-                                 .until = now + (time_t)seconds };
+    const struct batch batch = {
+        .class = SIM_CLASS_COUNT, .first = (uint64_t)now * FRESH_SEEDS, .count = FOR_EVER / 2,
+        .until = now + (time_t)seconds
+    };
     *sum = run_promised("fresh seeds", &batch);
-    if (sum->worlds < CI_PINNED) return;    /* Some faults do not occur, and some rules have no cases, within a few seconds. */
+    /* Some faults do not occur, and some rules have no cases, within a few seconds. */
+    if (sum->worlds < CI_PINNED) return;
     check_traffic(sum);
     check_rules(sum);
 }
@@ -378,12 +420,15 @@ static void run_soak(unsigned seconds, struct sim_totals *sum)
 /* Runs worlds in a broken build, one after the other, until one breaks a rule. */
 static void run_canary(const struct batch *of, unsigned cpu_s, bool tells)
 {
-    const struct batch batch = { .class = of->class, .first = of->first, .count = FOR_EVER, .stops = true, .cpu_s = cpu_s,
-                                 .world_cpu_s = CANARY_WORLD_CPU_S };
+    const struct batch batch = {
+        .class = of->class, .first = of->first, .count = FOR_EVER, .stops = true, .cpu_s = cpu_s,
+        .world_cpu_s = CANARY_WORLD_CPU_S
+    };
     jobs = 1;
     const struct sim_totals totals = run_batch(&batch);
-    check(totals.violations > 0, "%s after %llu worlds and %.1f s: %s", totals.violations > 0 ? "caught" : "not caught",
-          (unsigned long long)totals.worlds, cpu_seconds(), broken);
+    check(totals.violations > 0, "%s after %llu worlds and %.1f s: %s",
+          totals.violations > 0 ? "caught" : "not caught", (unsigned long long)totals.worlds,
+          cpu_seconds(), broken);
     if (totals.violations > 0 && tells) explain(totals.first_seed, of->class);
 }
 
@@ -425,7 +470,9 @@ static bool read_wish(struct wishes *wishes, const char *name, const char *value
 
 static bool is_mode(const char *name)
 {
-    static const char *const modes[] = { "--tell", "--hashes", "--witness", "--classes", "--ci", "--canary", "--stories" };
+    static const char *const modes[] = {
+        "--tell", "--hashes", "--witness", "--classes", "--ci", "--canary", "--stories"
+    };
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
         if (strcmp(name, modes[i]) == 0) return true;
     return false;
@@ -465,7 +512,9 @@ static void run_mode(const struct wishes *wishes)
 int main(int argc, char **argv)
 {
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    struct wishes wishes = { .mode = "", .batch = { .class = SIM_CLASS_COUNT, .first = 1, .count = WORLDS } };
+    struct wishes wishes = {
+        .mode = "", .batch = { .class = SIM_CLASS_COUNT, .first = 1, .count = WORLDS }
+    };
     jobs = processors < 1 ? 1 : processors > JOBS_MAX ? JOBS_MAX : (unsigned)processors;
     if (argc < 1 || !read_wishes(&wishes, argv + 1)) {
         fputs(usage, stderr);
@@ -474,7 +523,10 @@ int main(int argc, char **argv)
     if (strcmp(wishes.mode, "--hashes") == 0) return print_hashes(&wishes.batch);
     if (strcmp(wishes.mode, "--witness") == 0) return call_witness(&wishes.batch);
     if (strcmp(wishes.mode, "--tell") == 0)
-        return tell_world(&(struct sim_plan){ .seed = wishes.batch.first, .class = wishes.batch.class }) ? 1 : 0;
+        return tell_world(
+                   &(struct sim_plan){ .seed = wishes.batch.first, .class = wishes.batch.class })
+                   ? 1
+                   : 0;
     if (strcmp(wishes.mode, "--stories") == 0)
         check(sim_tell_stories() == 0, "every story ends as it must");
     else if (strcmp(wishes.mode, "--canary") == 0)

@@ -45,7 +45,8 @@ bool sim_class_has_periods(enum sim_class class)
 
 bool sim_class_has_readers(enum sim_class class)
 {
-    return class == SIM_CLASS_READERS || class == SIM_CLASS_READERS_NO_GUARD || class == SIM_CLASS_READERS_FLUSHALL;
+    return class == SIM_CLASS_READERS || class == SIM_CLASS_READERS_NO_GUARD ||
+           class == SIM_CLASS_READERS_FLUSHALL;
 }
 
 bool sim_class_has_permits(enum sim_class class)
@@ -65,8 +66,8 @@ bool sim_class_is_durable(enum sim_class class)
 
 bool sim_class_has_no_guard(enum sim_class class)
 {
-    return class == SIM_CLASS_NO_GUARD || class == SIM_CLASS_TICKETS_NO_GUARD || class == SIM_CLASS_READERS_NO_GUARD ||
-           class == SIM_CLASS_PERMITS_NO_GUARD;
+    return class == SIM_CLASS_NO_GUARD || class == SIM_CLASS_TICKETS_NO_GUARD ||
+           class == SIM_CLASS_READERS_NO_GUARD || class == SIM_CLASS_PERMITS_NO_GUARD;
 }
 
 const char *sim_fault_text(enum sim_fault_kind kind)
@@ -87,7 +88,8 @@ bool sim_fault_is_in(enum sim_fault_kind kind, enum sim_class class)
     };
     const uint64_t unpromised = ~(IN(CLOCK_FORWARD) - 1);
 #undef IN
-    const bool has_all = (class >= SIM_CLASS_ALL && class <= SIM_CLASS_PERMITS) || sim_class_is_fair(class);
+    const bool has_all =
+        (class >= SIM_CLASS_ALL && class <= SIM_CLASS_PERMITS) || sim_class_is_fair(class);
     return has_all ? (sets[kind] & ~unpromised) != 0 : (sets[kind] >> class & 1) != 0;
 }
 
@@ -115,7 +117,8 @@ static uint32_t one_of(struct sim_dice *dice, const uint32_t *choices, size_t co
 }
 
 #define ONE_OF(dice, ...) \
-    one_of(dice, (const uint32_t[]){ __VA_ARGS__ }, sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
+    one_of(dice, (const uint32_t[]){ __VA_ARGS__ }, \
+           sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
 
 static struct sim_dice dice_of(uint64_t seed, unsigned salt)
 {
@@ -127,10 +130,12 @@ static struct sim_dice dice_of(uint64_t seed, unsigned salt)
 /* If exclusion needs messages to more than one node, a world of one node shows little. */
 static unsigned node_count_of(struct sim_dice *dice, enum sim_class class)
 {
-    return sim_class_is_promised(class) ? ONE_OF(dice, 1, 2, 3, 3, 3, 4, 5, 5, 5, 6, 7) : ONE_OF(dice, 3, 3, 4, 5);
+    return sim_class_is_promised(class) ? ONE_OF(dice, 1, 2, 3, 3, 3, 4, 5, 5, 5, 6, 7)
+                                         : ONE_OF(dice, 3, 3, 4, 5);
 }
 
-/* A question and its answer take half the node timeout at most, or a healthy node would count as dead. */
+/* A question and its answer take half the node timeout at most, or a healthy node would
+ * count as dead. */
 static uint64_t at_most(uint64_t value, uint64_t max)
 {
     return value < max ? value : max;
@@ -141,8 +146,8 @@ static bool has_fault(const struct sim_options *o, enum sim_fault_kind kind)
     return o->fault_count > 0 && sim_fault_is_in(kind, o->class);
 }
 
-/* Wall clocks differ at the start, and by the time that clocks gain or lose while faults last. The sum
- * stays within the skew. */
+/* Wall clocks differ at the start, and by the time that clocks gain or lose while faults last. The
+ * sum stays within the skew. */
 static uint32_t skew_of(const struct sim_options *o)
 {
     uint64_t skew_ms = o->wall_spread_ms + 1;
@@ -163,19 +168,23 @@ static void draw_waiters(struct sim_dice *dice, struct sim_options *o)
 
 static void draw_holding(struct sim_dice *dice, struct sim_options *o)
 {
-    const bool all_with_ticket = sim_class_is_about_tickets(o->class) || o->class == SIM_CLASS_FENCED;
+    const bool all_with_ticket =
+        sim_class_is_about_tickets(o->class) || o->class == SIM_CLASS_FENCED;
     o->wall_spread_ms = o->pace * ONE_OF(dice, 1, 20, 200, 500);
     o->skew_ms = skew_of(o);
-    o->ticket_life_ms = o->ttl_max_ms + o->guard_ms + 2 * o->skew_ms + o->pace * ONE_OF(dice, 0, 1000, 100000);
+    o->ticket_life_ms =
+        o->ttl_max_ms + o->guard_ms + 2 * o->skew_ms + o->pace * ONE_OF(dice, 0, 1000, 100000);
     o->ticket_share = ONE_OF(dice, 0, 1, 2, 2, 4);
     if (all_with_ticket) o->ticket_share = 1;
     o->set_share = ONE_OF(dice, 0, 0, 2, 4);
     o->keep_share = ONE_OF(dice, 0, 0, 2, 4);
-    o->keep_percent = ONE_OF(dice, REDLOCK_KEEP_PERCENT, REDLOCK_KEEP_PERCENT, 10, 60, REDLOCK_KEEP_PERCENT_MAX);
+    o->keep_percent =
+        ONE_OF(dice, REDLOCK_KEEP_PERCENT, REDLOCK_KEEP_PERCENT, 10, 60, REDLOCK_KEEP_PERCENT_MAX);
     draw_waiters(dice, o);
 }
 
-/* Nodes have been up for longer at the beginning than the longest of these may be old when it is marked. */
+/* Nodes have been up for longer at the beginning than the longest of these may be old when
+ * it is marked. */
 static void draw_periods(struct sim_dice *dice, struct sim_options *o)
 {
     o->period_ms = o->pace * ONE_OF(dice, REDLOCK_PERIOD_MS_MIN, 2000, 5000, 10000);
@@ -211,11 +220,14 @@ struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
     o.receive_size = ONE_OF(&dice, REDLOCK_RECEIVE_MIN, REDLOCK_RECEIVE_SIZE);
     o.think_us = o.pace * ONE_OF(&dice, 50, 200, 400, 800) * MS;
     o.delay_us = at_most(ONE_OF(&dice, 50, 100, 1000, 5000), o.node_timeout_ms * MS / 8);
-    o.jitter_us = o.class == SIM_CLASS_NONE ? 0 : at_most(ONE_OF(&dice, 0, 100, 2000, 10000), o.node_timeout_ms * MS / 8);
+    o.jitter_us = o.class == SIM_CLASS_NONE
+                      ? 0
+                      : at_most(ONE_OF(&dice, 0, 100, 2000, 10000), o.node_timeout_ms * MS / 8);
     o.duration_us = (uint64_t)o.pace * ONE_OF(&dice, 5, 10, 30) * SECOND;
-    o.fault_count = o.class == SIM_CLASS_NONE ? 0 : 4 + (unsigned)sim_below(&dice, SIM_FAULTS_MAX - 3);
-    if (o.class == SIM_CLASS_TICKETS_SKEWED) /* Between two restarts there must be time for a ticket. */
-        o.fault_count = 4 + o.fault_count % 8;
+    o.fault_count =
+        o.class == SIM_CLASS_NONE ? 0 : 4 + (unsigned)sim_below(&dice, SIM_FAULTS_MAX - 3);
+    /* Between two restarts there must be time for a ticket. */
+    if (o.class == SIM_CLASS_TICKETS_SKEWED) o.fault_count = 4 + o.fault_count % 8;
     o.save_every_us = o.pace * ONE_OF(&dice, 100, 300, 1000) * MS;
     o.restless = sim_one_in(&dice, 4);
     o.in_pieces = sim_one_in(&dice, 6);
@@ -223,11 +235,15 @@ struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
     o.lag_us = ONE_OF(&dice, 0, 0, 100, 5 * MS);
     draw_holding(&dice, &o);
     if (sim_class_has_periods(o.class)) draw_periods(&dice, &o);
-    o.keeps_memory = o.class < SIM_CLASS_ALL && o.class != SIM_CLASS_CRASH_LOST && o.class != SIM_CLASS_CRASH_BACK;
+    o.keeps_memory = o.class < SIM_CLASS_ALL && o.class != SIM_CLASS_CRASH_LOST &&
+                     o.class != SIM_CLASS_CRASH_BACK;
     if (sim_class_is_durable(o.class)) o.keeps_memory = false;
-    if (o.class == SIM_CLASS_READERS || o.class == SIM_CLASS_PERMITS || sim_class_is_fair(o.class))
+    if (o.class == SIM_CLASS_READERS || o.class == SIM_CLASS_PERMITS ||
+        sim_class_is_fair(o.class))
         o.keeps_memory = sim_one_in(&dice, 2);
-    if (sim_class_has_readers(o.class) && o.noperm && strcmp(o.noperm, "ZADD") == 0) o.noperm = NULL;    /* Readers need it. */
+    /* Readers need it. */
+    if (sim_class_has_readers(o.class) && o.noperm && strcmp(o.noperm, "ZADD") == 0)
+        o.noperm = NULL;
     if (sim_class_has_readers(o.class)) o.shared_share = ONE_OF(&dice, 1, 2, 2, 3);
     if (sim_class_is_fair(o.class)) draw_order(&dice, &o);
     if (sim_class_has_permits(o.class)) o.permits = ONE_OF(&dice, 1, 2, 2, 3, SIM_PERMITS_MAX);
@@ -237,19 +253,25 @@ struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
 
 void sim_print_options(const struct sim_options *o)
 {
-    printf("seed %llu, faults \"%s\": %u nodes, %u clients, %u locks, pace %u, TTL up to %u ms, guard %u ms, drift %u ppm, "
-           "node timeout %u ms, retry %u ms, think %u us, delay %llu + %llu us, alarms %u us late, %llu ms, %u faults%s%s%s\n",
-           (unsigned long long)o->seed, sim_class_text(o->class), o->node_count, o->client_count, o->lock_count, o->pace,
-           o->ttl_max_ms, o->guard_ms, o->drift_ppm, o->node_timeout_ms, o->retry_ms, o->think_us,
-           (unsigned long long)o->delay_us, (unsigned long long)o->jitter_us, o->lag_us,
-           (unsigned long long)(o->duration_us / MS), o->fault_count, o->restless ? ", restless" : "",
-           o->in_pieces ? ", in pieces" : "",
+    printf("seed %llu, faults \"%s\": %u nodes, %u clients, %u locks, pace %u, TTL up to %u ms, "
+           "guard %u ms, drift %u ppm, "
+           "node timeout %u ms, retry %u ms, think %u us, delay %llu + %llu us, alarms %u us late, "
+           "%llu ms, %u faults%s%s%s\n",
+           (unsigned long long)o->seed, sim_class_text(o->class), o->node_count, o->client_count,
+           o->lock_count, o->pace, o->ttl_max_ms, o->guard_ms, o->drift_ppm, o->node_timeout_ms,
+           o->retry_ms, o->think_us, (unsigned long long)o->delay_us,
+           (unsigned long long)o->jitter_us, o->lag_us, (unsigned long long)(o->duration_us / MS),
+           o->fault_count, o->restless ? ", restless" : "", o->in_pieces ? ", in pieces" : "",
            o->ticks_first ? ", clock first" : "");
-    printf("one in %u with a ticket, %u a set, %u kept (0: none), at %u %% of the TTL; wall clocks differ by %u of %u ms, counters "
-           "live %u ms; periods of %u ms%s; one in %u shared, %u fair; %u permits; wake-ups%s%s%s\n",
-           o->ticket_share, o->set_share, o->keep_share, o->keep_percent, o->wall_spread_ms, o->skew_ms, o->ticket_life_ms,
-           o->period_ms, o->until_done ? ", until done" : "", o->shared_share, o->fair_share, o->permits,
-           o->wake_ups ? "" : " off", o->silent ? ", releases silent, refused " : ", refused ", o->noperm ? o->noperm : "nothing");
+    printf(
+        "one in %u with a ticket, %u a set, %u kept (0: none), at %u %% of the TTL; wall clocks "
+        "differ by %u of %u ms, counters "
+        "live %u ms; periods of %u ms%s; one in %u shared, %u fair; %u permits; wake-ups%s%s%s\n",
+        o->ticket_share, o->set_share, o->keep_share, o->keep_percent, o->wall_spread_ms,
+        o->skew_ms, o->ticket_life_ms, o->period_ms, o->until_done ? ", until done" : "",
+        o->shared_share, o->fair_share, o->permits, o->wake_ups ? "" : " off",
+        o->silent ? ", releases silent, refused " : ", refused ",
+        o->noperm ? o->noperm : "nothing");
 }
 
 /* ---- The schedule of faults ---- */

@@ -1,5 +1,6 @@
-/* The simulator sees every command that a node executes and, after every call of an engine, the answers
- * of redlock.h to questions. It counts the rare paths from these, and checks whose token is whose. */
+/* The simulator sees every command that a node executes and, after every call of an engine, the
+ * answers of redlock.h to questions. It counts the rare paths from these, and checks whose
+ * token is whose. */
 #include "sim_world.h"
 
 #include <stdlib.h>
@@ -61,7 +62,9 @@ static void grow_tokens(struct sim_world *world)
 
 struct sim_token *sim_find_token(struct sim_world *world, const char *text)
 {
-    struct sim_token *token = world->token_count > 0 ? place_of(world->tokens, world->token_capacity, key_of(text)) : NULL;
+    struct sim_token *token = world->token_count > 0
+                                  ? place_of(world->tokens, world->token_capacity, key_of(text))
+                                  : NULL;
     return token && token->key != 0 ? token : NULL;
 }
 
@@ -79,7 +82,8 @@ struct sim_token *sim_token_of(struct sim_world *world, const char *text, unsign
 /* ---- Commands ---- */
 
 /* Is the attempt that this token signs still under way? */
-static bool is_current(const struct sim_world *world, unsigned client, const struct model_call *call)
+static bool is_current(const struct sim_world *world, unsigned client,
+                       const struct model_call *call)
 {
     char text[REDLOCK_TOKEN_TEXT + 1];
     for (unsigned i = 0; i < world->options.lock_count; i++) {
@@ -90,19 +94,23 @@ static bool is_current(const struct sim_world *world, unsigned client, const str
     return false;
 }
 
-/* S6 and S8: a token is one client's, and is sent to a node once. It is sent again only if the lock was
- * won and a node has lost it, or as a poll (S24). */
-static void saw_set(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
+/* S6 and S8: a token is one client's, and is sent to a node once. It is sent again only if the lock
+ * was won and a node has lost it, or as a poll (S24). */
+static void saw_set(struct sim_world *world, const struct cluster_connection *connection,
+                    const struct model_call *call)
 {
     struct sim_token *token = sim_token_of(world, call->token, connection->client);
     const uint8_t bit = (uint8_t)(1 << connection->node);
-    const bool was_seen = token->seen & bit, is_poll = call->fair && strcmp(call->name, "ACQUIRE") == 0;
+    const bool was_seen = token->seen & bit,
+               is_poll = call->fair && strcmp(call->name, "ACQUIRE") == 0;
     if (token->seen > 0)
-        sim_demand(world, SIM_RULE_S6_OWN, token->client == connection->client, "S6: clients %u and %u use the same token",
-                   token->client, connection->client);
+        sim_demand(world, SIM_RULE_S6_OWN, token->client == connection->client,
+                   "S6: clients %u and %u use the same token", token->client, connection->client);
     if (was_seen && !is_poll)
-        sim_demand(world, SIM_RULE_S6_ONCE, count_bits(token->did) >= redlock_quorum(world->options.node_count),
-                   "S6: client %u sends a token to node %u twice", connection->client, connection->node);
+        sim_demand(world, SIM_RULE_S6_ONCE,
+                   count_bits(token->did) >= redlock_quorum(world->options.node_count),
+                   "S6: client %u sends a token to node %u twice", connection->client,
+                   connection->node);
     if (token->seen == 0) world->totals->attempts++;
     token->seen |= bit;
     token->connection[connection->node] = connection->number;
@@ -123,18 +131,21 @@ static void saw_set(struct sim_world *world, const struct cluster_connection *co
 }
 
 /* S7: nobody removes or extends another's key. */
-static struct sim_token *check_owner(struct sim_world *world, const struct cluster_connection *connection,
+static struct sim_token *check_owner(struct sim_world *world,
+                                     const struct cluster_connection *connection,
                                      const struct model_call *call)
 {
     struct sim_token *token = sim_token_of(world, call->token, connection->client);
     if (call->did)
         sim_demand(world, SIM_RULE_S7, token->client == connection->client,
-                   "S7: client %u does %s to the key of client %u on node %u", connection->client, call->name, token->client,
+                   "S7: client %u does %s to the key of client %u on node %u", connection->client,
+                   call->name, token->client,
                    connection->node);
     return token;
 }
 
-static void saw_release(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
+static void saw_release(struct sim_world *world, const struct cluster_connection *connection,
+                        const struct model_call *call)
 {
     struct sim_token *token = check_owner(world, connection, call);
     const uint8_t bit = (uint8_t)(1 << connection->node);
@@ -150,9 +161,10 @@ static void saw_release(struct sim_world *world, const struct cluster_connection
         sim_count(world, SIM_PATH_DEBT_AFTER_RECONNECT);
 }
 
-/* An extension that turns a reader into a writer, or the other way round, sets a token that was not there before. */
-static void note_new_token(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
-                           struct sim_token *token)
+/* An extension that turns a reader into a writer, or the other way round, sets a token that was not
+ * there before. */
+static void note_new_token(struct sim_world *world, const struct cluster_connection *connection,
+                           const struct model_call *call, struct sim_token *token)
 {
     const uint8_t bit = (uint8_t)(1 << connection->node);
     if (!call->did || token->did & bit) return;
@@ -163,7 +175,8 @@ static void note_new_token(struct sim_world *world, const struct cluster_connect
     if (connection->client_left) token->stale |= bit;
 }
 
-static void saw_extend(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
+static void saw_extend(struct sim_world *world, const struct cluster_connection *connection,
+                       const struct model_call *call)
 {
     struct sim_token *token = check_owner(world, connection, call);
     sim_rules_saw_extend(world, connection, call);
@@ -171,7 +184,8 @@ static void saw_extend(struct sim_world *world, const struct cluster_connection 
     sim_holding_saw_extend(world, connection, call, token);
 }
 
-static void saw_script(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
+static void saw_script(struct sim_world *world, const struct cluster_connection *connection,
+                       const struct model_call *call)
 {
     uint8_t *unknown = &world->unknown_script[connection->client][connection->node];
     if (call->eval && *unknown > 0) {
@@ -182,20 +196,22 @@ static void saw_script(struct sim_world *world, const struct cluster_connection 
     }
 }
 
-static void note_command(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
+static void note_command(struct sim_world *world, const struct cluster_connection *connection,
+                         const struct model_call *call)
 {
     sim_mix(world, world->cluster->now_us);
     sim_mix(world, (uint64_t)connection->client << 16 | connection->node << 8 | call->did);
     sim_mix_text(world, call->name);
     sim_mix_text(world, call->token);
     if (call->token[0] != '\0')
-        sim_tell(world, "node %u: %s of client %u, %s, token %.6s%s, %lld ms: %s%s", connection->node, call->name,
-                 connection->client, call->key, call->token,
+        sim_tell(world, "node %u: %s of client %u, %s, token %.6s%s, %lld ms: %s%s",
+                 connection->node, call->name, connection->client, call->key, call->token,
                  call->entry, (long long)call->ttl_ms, call->did ? "done" : "not done",
                  connection->client_left ? " (its connection is closed)" : "");
 }
 
-void sim_saw_command(void *context, const struct cluster_connection *connection, const struct model_call *call)
+void sim_saw_command(void *context, const struct cluster_connection *connection,
+                     const struct model_call *call)
 {
     struct sim_world *world = context;
     world->totals->commands++;
@@ -215,7 +231,8 @@ void sim_saw_command(void *context, const struct cluster_connection *connection,
     else if (strcmp(call->name, "INFO") == 0)
         sim_rules_saw_handshake(world, connection, call);
     else if (strcmp(call->name, "EVALSHA") == 0)
-        sim_count(world, SIM_PATH_NOSCRIPT), world->unknown_script[connection->client][connection->node]++;
+        sim_count(world, SIM_PATH_NOSCRIPT),
+            world->unknown_script[connection->client][connection->node]++;
 }
 
 /* ---- How operations ended ---- */
@@ -238,7 +255,8 @@ static bool is_split(struct sim_world *world, unsigned lock)
     return most > 0 && most < present && most < redlock_quorum(cluster->node_count);
 }
 
-static void saw_won(struct sim_world *world, struct sim_actor *actor, const struct redlock_round *round)
+static void saw_won(struct sim_world *world, struct sim_actor *actor,
+                    const struct redlock_round *round)
 {
     const unsigned granted = count_bits(round->granted), n = world->options.node_count;
     world->totals->won++;
@@ -256,7 +274,8 @@ static void saw_won(struct sim_world *world, struct sim_actor *actor, const stru
     world->abandoned[actor->lock] = false;
 }
 
-static void saw_acquired(struct sim_world *world, struct sim_actor *actor, const struct redlock_lock *lock)
+static void saw_acquired(struct sim_world *world, struct sim_actor *actor,
+                         const struct redlock_lock *lock)
 {
     const struct redlock_round *round = redlock_last_round(lock);
     switch (redlock_lock_status(lock)) {
@@ -272,13 +291,15 @@ static void saw_acquired(struct sim_world *world, struct sim_actor *actor, const
         break;
     }
     sim_holding_saw_loss(world, actor);
-    if (redlock_attempt_status(lock) == REDLOCK_TOO_LATE && redlock_lock_status(lock) == REDLOCK_TIMEOUT)
+    if (redlock_attempt_status(lock) == REDLOCK_TOO_LATE &&
+        redlock_lock_status(lock) == REDLOCK_TIMEOUT)
         sim_count(world, SIM_PATH_TOO_LATE);
     if (is_split(world, actor->lock)) sim_count(world, SIM_PATH_SPLIT_VOTE);
     if (redlock_free_in_ms(lock) < REDLOCK_UNTOLD) sim_count(world, SIM_PATH_TOLD_WHEN_FREE);
 }
 
-static void saw_extended(struct sim_world *world, struct sim_actor *actor, const struct redlock_lock *lock)
+static void saw_extended(struct sim_world *world, struct sim_actor *actor,
+                         const struct redlock_lock *lock)
 {
     const enum redlock_status status = redlock_lock_status(lock);
     const bool is_held = cluster_valid_us(world->cluster, actor->client, actor->lock) > 0;
@@ -310,12 +331,13 @@ static void saw_released(struct sim_world *world, const struct redlock_lock *loc
         sim_count(world, SIM_PATH_RELEASED_PARTLY);
 }
 
-static void saw_end(struct sim_world *world, struct sim_actor *actor, const struct redlock_lock *lock)
+static void saw_end(struct sim_world *world, struct sim_actor *actor,
+                    const struct redlock_lock *lock)
 {
     static const char *const deeds[] = { "acquire", "extend", "release", "upgrade", "downgrade" };
     sim_mix(world, redlock_lock_status(lock));
-    sim_tell(world, "client %u: %s %s: %s", actor->client, deeds[actor->deed], sim_resource(actor->lock),
-             redlock_status_text(redlock_lock_status(lock)));
+    sim_tell(world, "client %u: %s %s: %s", actor->client, deeds[actor->deed],
+             sim_resource(actor->lock), redlock_status_text(redlock_lock_status(lock)));
     switch (actor->deed) {
     case SIM_ACQUIRES: saw_acquired(world, actor, lock); break;
     case SIM_EXTENDS:  saw_extended(world, actor, lock); break;
@@ -327,7 +349,8 @@ static void saw_end(struct sim_world *world, struct sim_actor *actor, const stru
 
 /* ---- After every call ---- */
 
-static void watch_attempt(struct sim_world *world, struct sim_actor *actor, const struct redlock_lock *lock)
+static void watch_attempt(struct sim_world *world, struct sim_actor *actor,
+                          const struct redlock_lock *lock)
 {
     const struct redlock *engine = &world->cluster->clients[actor->client].engine;
     const uint64_t now_us = cluster_client_now(world->cluster, actor->client);
@@ -414,8 +437,9 @@ static void look_at_nodes(struct sim_world *world, unsigned client)
 
 void sim_look_at(struct sim_world *world, unsigned client)
 {
+    /* It is not just elsewhere in memory. */
     for (unsigned i = 0; i < world->options.lock_count; i++)
-        if (world->cluster->clients[client].locks[i].in_use) /* It is not just elsewhere in memory. */
+        if (world->cluster->clients[client].locks[i].in_use)
             look_at_lock(world, sim_actor_of(world, client, i));
     look_at_nodes(world, client);
 }

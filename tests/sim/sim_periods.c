@@ -23,14 +23,16 @@ void sim_periods_forget(struct sim_world *world, struct sim_actor *actor)
     actor->is_marking = actor->has_begun = false;
 }
 
-static void tell_witness(const struct sim_world *world, const struct sim_actor *actor, const char *verb)
+static void tell_witness(const struct sim_world *world, const struct sim_actor *actor,
+                         const char *verb)
 {
     char token[REDLOCK_TOKEN_TEXT + 1];
     const char *resource = sim_resource(actor->lock);
     if (!world->cluster->witness) return;
     redlock_token(cluster_lock(world->cluster, actor->client, actor->lock), token);
     witness_saw_deed(world->cluster->witness, actor->client, verb,
-                     (struct redlock_name){ .bytes = resource, .size = strlen(resource) }, actor->mark.period_begins_ms, token);
+                     (struct redlock_name){ .bytes = resource, .size = strlen(resource) },
+                     actor->mark.period_begins_ms, token);
 }
 
 static void note_run(struct sim_world *world, const struct sim_period_run *run)
@@ -44,23 +46,31 @@ static void note_run(struct sim_world *world, const struct sim_period_run *run)
 /* Runs of one acquire are one. A client that asks again with the same lock gets the same answer. */
 static void run(struct sim_world *world, const struct sim_actor *actor)
 {
-    struct sim_period_run run = { .client = actor->client, .lock = actor->lock, .period_ms = actor->mark.period_begins_ms };
+    struct sim_period_run run = {
+        .client = actor->client, .lock = actor->lock, .period_ms = actor->mark.period_begins_ms
+    };
     size_t i = 0;
     redlock_token(cluster_lock(world->cluster, actor->client, actor->lock), run.token);
-    while (i < world->run_count && (world->runs[i].lock != run.lock || world->runs[i].period_ms != run.period_ms)) i++;
+    while (i < world->run_count &&
+           (world->runs[i].lock != run.lock || world->runs[i].period_ms != run.period_ms))
+        i++;
     if (i == world->run_count) note_run(world, &run);
     sim_demand(world, SIM_RULE_S18, strcmp(world->runs[i].token, run.token) == 0,
-               "S18: client %u runs %s in the period that client %u has run in", run.client, sim_resource(run.lock),
+               "S18: client %u runs %s in the period that client %u has run in", run.client,
+               sim_resource(run.lock),
                world->runs[i].client);
 }
 
 /* Did somebody else know, before this one asked, that the period is done? NULL: nobody. */
-static const struct sim_period_run *find_done(const struct sim_world *world, const struct sim_actor *actor, const char *token)
+static const struct sim_period_run *find_done(const struct sim_world *world,
+                                              const struct sim_actor *actor, const char *token)
 {
     for (size_t i = 0; i < world->run_count; i++) {
         const struct sim_period_run *run = &world->runs[i];
-        const bool is_same = run->lock == actor->lock && run->period_ms == actor->mark.period_begins_ms;
-        if (is_same && run->known_at < actor->asked_at && strcmp(run->token, token) != 0) return run;
+        const bool is_same =
+            run->lock == actor->lock && run->period_ms == actor->mark.period_begins_ms;
+        if (is_same && run->known_at < actor->asked_at && strcmp(run->token, token) != 0)
+            return run;
     }
     return NULL;
 }
@@ -73,15 +83,18 @@ static void begin_run(struct sim_world *world, struct sim_actor *actor)
     tell_witness(world, actor, "begins");
     redlock_token(cluster_lock(world->cluster, actor->client, actor->lock), token);
     const struct sim_period_run *done = find_done(world, actor, token);
-    sim_demand(world, SIM_RULE_S18_DONE, !done, "S18: client %u begins in a period of %s that client %u has done", actor->client,
+    sim_demand(world, SIM_RULE_S18_DONE, !done,
+               "S18: client %u begins in a period of %s that client %u has done", actor->client,
                sim_resource(actor->lock), done ? done->client : 0);
 }
 
 /* The run is done. It is marked as often as marking failed, and once more. */
 static void end_run(struct sim_world *world, const struct sim_actor *actor)
 {
-    struct sim_period_run run = { .client = actor->client, .lock = actor->lock, .period_ms = actor->mark.period_begins_ms,
-                                  .known_at = world->cluster->now_us };
+    struct sim_period_run run = {
+        .client = actor->client, .lock = actor->lock, .period_ms = actor->mark.period_begins_ms,
+        .known_at = world->cluster->now_us
+    };
     redlock_token(cluster_lock(world->cluster, actor->client, actor->lock), run.token);
     note_run(world, &run);
 }
@@ -97,7 +110,8 @@ static void mark_is_set(struct sim_world *world, struct sim_actor *actor)
 static bool is_any_forgetful(const struct sim_world *world, const struct sim_actor *actor)
 {
     for (unsigned k = 0; k < world->options.node_count; k++)
-        if (redlock_mark_vote(&actor->mark, k) == REDLOCK_VOTE_NOT_ASKED && redlock_mark_words(&actor->mark, k)[0] != '\0')
+        if (redlock_mark_vote(&actor->mark, k) == REDLOCK_VOTE_NOT_ASKED &&
+            redlock_mark_words(&actor->mark, k)[0] != '\0')
             return true;
     return false;
 }
@@ -105,7 +119,8 @@ static bool is_any_forgetful(const struct sim_world *world, const struct sim_act
 static void end_mark(struct sim_world *world, struct sim_actor *actor, enum redlock_status status)
 {
     sim_mix(world, status);
-    sim_tell(world, "client %u marks %s: %s", actor->client, sim_resource(actor->lock), redlock_status_text(status));
+    sim_tell(world, "client %u marks %s: %s", actor->client, sim_resource(actor->lock),
+             redlock_status_text(status));
     if (is_any_forgetful(world, actor)) sim_count(world, SIM_PATH_MARK_FORGETFUL);
     actor->has_begun = false;
     switch (status) {
@@ -120,7 +135,7 @@ static void end_mark(struct sim_world *world, struct sim_actor *actor, enum redl
     case REDLOCK_NO_QUORUM: sim_count(world, SIM_PATH_MARK_NO_QUORUM); break;
     case REDLOCK_LOST:
     case REDLOCK_TOO_LATE:  break;
-    default:                sim_break(world, "a mark ends with \"%s\"", redlock_status_text(status)); break;
+    default: sim_break(world, "a mark ends with \"%s\"", redlock_status_text(status)); break;
     }
 }
 
@@ -128,9 +143,11 @@ static void end_mark(struct sim_world *world, struct sim_actor *actor, enum redl
 static void look(struct sim_world *world, struct sim_actor *actor)
 {
     const uint64_t now_us = cluster_client_now(world->cluster, actor->client);
-    const enum redlock_status status = redlock_mark_status(engine_of(world, actor), &actor->mark, now_us);
+    const enum redlock_status status =
+        redlock_mark_status(engine_of(world, actor), &actor->mark, now_us);
     actor->is_marking = status == REDLOCK_PENDING;
-    actor->next_at = world->cluster->now_us + 1 + world->options.delay_us + world->options.jitter_us;
+    actor->next_at =
+        world->cluster->now_us + 1 + world->options.delay_us + world->options.jitter_us;
     if (!actor->is_marking) end_mark(world, actor, status);
 }
 
@@ -146,7 +163,8 @@ static void draw_period(struct sim_world *world, struct sim_actor *actor)
     };
 }
 
-/* Bytes on their way to the client, which should have ended a connection, may now be the answer to a question. */
+/* Bytes on their way to the client, which should have ended a connection, may now be the answer to
+ * a question. */
 static void forget_nonsense(struct sim_world *world, unsigned client)
 {
     for (unsigned k = 0; k < world->options.node_count; k++) world->nonsense[client][k] = 0;
@@ -161,13 +179,15 @@ static void begin_mark(struct sim_world *world, struct sim_actor *actor)
     actor->period.looks_only = world->options.until_done && !actor->has_begun;
     actor->asked_at = world->cluster->now_us;
     forget_nonsense(world, actor->client);
-    const enum redlock_status status = redlock_start_mark(engine_of(world, actor), &actor->mark, lock, &actor->period, now_us);
+    const enum redlock_status status =
+        redlock_start_mark(engine_of(world, actor), &actor->mark, lock, &actor->period, now_us);
     actor->is_marking = status == REDLOCK_OK;
     actor->has_begun = actor->has_begun && actor->is_marking;
     actor->next_at = world->cluster->now_us + 1 + world->options.delay_us;
     if (actor->is_marking && actor->period.looks_only) tell_witness(world, actor, "looks");
     if (status != REDLOCK_OK && status != REDLOCK_TOO_LATE)
-        sim_break(world, "client %u may not mark %s: %s", actor->client, sim_resource(actor->lock), redlock_status_text(status));
+        sim_break(world, "client %u may not mark %s: %s", actor->client, sim_resource(actor->lock),
+                  redlock_status_text(status));
 }
 
 bool sim_periods_act(struct sim_world *world, struct sim_actor *actor)

@@ -6,7 +6,12 @@
 #include <string.h>
 #include <time.h>
 
-enum { SHRINK_RUNS_MAX = 400, SHRINK_PASSES = 3, SALTS = 40, ITEMS_MAX = SIM_FAULTS_MAX + SIM_ACTORS_MAX };
+enum {
+    SHRINK_RUNS_MAX = 400,
+    SHRINK_PASSES = 3,
+    SALTS = 40,
+    ITEMS_MAX = SIM_FAULTS_MAX + SIM_ACTORS_MAX
+};
 
 struct shrinking {
     struct sim_plan best;
@@ -56,7 +61,8 @@ static bool may_go_on(const struct shrinking *shrinking)
 
 static bool *mask_of(const struct shrinking *shrinking, struct sim_plan *plan, unsigned item)
 {
-    return item < shrinking->fault_count ? &plan->fault_masked[item] : &plan->actor_masked[item - shrinking->fault_count];
+    return item < shrinking->fault_count ? &plan->fault_masked[item]
+                                         : &plan->actor_masked[item - shrinking->fault_count];
 }
 
 static void leave_out(struct shrinking *shrinking, unsigned first, unsigned count)
@@ -74,7 +80,8 @@ static void leave_out(struct shrinking *shrinking, unsigned first, unsigned coun
 static void leave_out_pieces(struct shrinking *shrinking)
 {
     for (unsigned size = (shrinking->item_count + 1) / 2; size > 0; size /= 2)
-        for (unsigned first = 0; first < shrinking->item_count && may_go_on(shrinking); first += size)
+        for (unsigned first = 0; first < shrinking->item_count && may_go_on(shrinking);
+             first += size)
             leave_out(shrinking, first, size);
 }
 

@@ -20,7 +20,8 @@ static unsigned tell(const struct story *story)
     struct stage *stage = story_tell(story, &listener, &end);
     if (cluster_is_broken(stage->cluster)) printf("    %s\n", stage->cluster->broken);
     printf("    => %s; %s\n", end.verdict, end.is_right ? "as expected" : "NOT AS EXPECTED");
-    printf("    to be seen, and changed: make playground, then build/playground.html#story=%s\n\n", story->name);
+    printf("    to be seen, and changed: make playground, then build/playground.html#story=%s\n\n",
+           story->name);
     stage_free(stage);
     return !end.is_right;
 }

@@ -1,5 +1,5 @@
-/* Runs one world from its beginning to its end, first under faults and then, when all of them are over,
- * until everything has ended. */
+/* Runs one world from its beginning to its end, first under faults and then, when all of them are
+ * over, until everything has ended. */
 #include "sim_world.h"
 
 #include "../world/witness.h"
@@ -14,7 +14,8 @@ enum {
     MS = 1000,
     SECOND = 1000000,
     FLOOR_TTL_MS = 100,             /* Times the pace. */
-    SPARE_LOCK = SIM_LOCKS_MAX,     /* Memory to which a lock is moved and from which it comes back. */
+    /* Memory to which a lock is moved and from which it comes back. */
+    SPARE_LOCK = SIM_LOCKS_MAX,
     CALM_STEP_US = 20 * MS,
     CONNECTIONS_PER_LINK = 1,
     ACTORS_SALT = 16
@@ -31,7 +32,8 @@ void sim_count(struct sim_world *world, enum sim_path path)
 
 void sim_mix(struct sim_world *world, uint64_t number)
 {
-    for (unsigned i = 0; i < 8; i++) /* FNV-1a, byte by byte from the lowest, so it is the same on every machine. */
+    /* FNV-1a, byte by byte from the lowest, so it is the same on every machine. */
+    for (unsigned i = 0; i < 8; i++)
         world->hash = (world->hash ^ (number >> 8 * i & 255)) * 1099511628211u;
 }
 
@@ -101,7 +103,8 @@ void sim_print_story(const struct sim_outcome *outcome)
     for (unsigned i = first; i < end; i++)
         if (!is_beside_the_point(outcome, outcome->story[i % SIM_STORY_LINES]))
             printf("  %s\n", outcome->story[i % SIM_STORY_LINES]);
-    printf("  %12.3f ms  %s\n", (double)outcome->ended_us / 1000, outcome->broken[0] ? outcome->broken : "the end");
+    printf("  %12.3f ms  %s\n", (double)outcome->ended_us / 1000,
+           outcome->broken[0] ? outcome->broken : "the end");
 }
 
 /* ---- Actors ---- */
@@ -120,14 +123,16 @@ struct sim_actor *sim_actor_of(struct sim_world *world, unsigned client, unsigne
 /* There is a resource of which no two may be held, whichever slots they got. */
 bool sim_clash(const struct sim_actor *a, const struct sim_actor *b)
 {
-    return a->permits <= 1 && b->permits <= 1 && (a->names & b->names & ~(a->shared & b->shared)) != 0;
+    return a->permits <= 1 && b->permits <= 1 &&
+           (a->names & b->names & ~(a->shared & b->shared)) != 0;
 }
 
 bool sim_others_hold(const struct sim_world *world, const struct sim_actor *actor)
 {
     for (unsigned i = 0; i < world->actor_count; i++) {
         const struct sim_actor *other = &world->actors[i];
-        if (other != actor && sim_clash(other, actor) && !world->cluster->clients[other->client].dead &&
+        if (other != actor && sim_clash(other, actor) &&
+            !world->cluster->clients[other->client].dead &&
             cluster_valid_us(world->cluster, other->client, other->lock) > 0)
             return true;
     }
@@ -140,8 +145,9 @@ static unsigned list_names(unsigned names, unsigned shared, struct redlock_name 
     unsigned count = 0;
     for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)
         if (names >> i & 1)
-            list[count++] = (struct redlock_name){ .bytes = sim_resource(i), .size = strlen(sim_resource(i)),
-                                                   .shared = shared >> i & 1 };
+            list[count++] = (struct redlock_name){
+                .bytes = sim_resource(i), .size = strlen(sim_resource(i)), .shared = shared >> i & 1
+            };
     return count;
 }
 
@@ -163,15 +169,19 @@ static uint32_t draw_wait(const struct sim_world *world, struct sim_dice *dice)
 static void release(struct sim_world *world, struct sim_actor *actor)
 {
     actor->deed = SIM_RELEASES;
-    actor->token[0] = '\0';     /* Nobody adopts a token that was given back, since a release may still be under way. */
+    /* Nobody adopts a token that was given back, since a release may still be under way. */
+    actor->token[0] = '\0';
     sim_holding_ends(actor);
     sim_periods_forget(world, actor);
     (void)cluster_release(world->cluster, actor->client, actor->lock);
-    sim_demand(world, SIM_RULE_S10_RELEASED, cluster_valid_us(world->cluster, actor->client, actor->lock) == 0,
-               "S10: client %u still holds %s after it has released it", actor->client, sim_resource(actor->lock));
+    sim_demand(world, SIM_RULE_S10_RELEASED,
+               cluster_valid_us(world->cluster, actor->client, actor->lock) == 0,
+               "S10: client %u still holds %s after it has released it", actor->client,
+               sim_resource(actor->lock));
 }
 
-static void note_request(struct sim_world *world, struct sim_actor *actor, const struct redlock_request *request)
+static void note_request(struct sim_world *world, struct sim_actor *actor,
+                         const struct redlock_request *request)
 {
     const struct redlock_lock *lock = cluster_lock(world->cluster, actor->client, actor->lock);
     sim_periods_forget(world, actor);
@@ -182,7 +192,8 @@ static void note_request(struct sim_world *world, struct sim_actor *actor, const
     actor->hurries = 0;
     actor->attempts = 0;
     actor->guarded = 0;
-    actor->round_at = redlock_last_round(lock)->started_at; /* The last round belonged to another token. */
+    /* The last round belonged to another token. */
+    actor->round_at = redlock_last_round(lock)->started_at;
     actor->failed_to_extend = actor->adopted = false;
     actor->ttl_ms = request->ttl_ms;
     actor->min_validity_ms = request->min_validity_ms;
@@ -200,7 +211,8 @@ static bool draw_share(struct sim_dice *dice, unsigned share)
     return share > 0 && is_one;
 }
 
-/* The lock's own resource, and with it some others. Debts of the last time belong to the same resources. */
+/* The lock's own resource, and with it some others. Debts of the last time belong to
+ * the same resources. */
 static unsigned draw_names(const struct sim_world *world, struct sim_actor *actor)
 {
     const bool is_set = draw_share(&actor->dice, world->options.set_share);
@@ -224,7 +236,8 @@ static unsigned draw_shared(const struct sim_world *world, struct sim_actor *act
 static bool draw_fair(const struct sim_world *world, struct sim_actor *actor)
 {
     const bool is_fair = draw_share(&actor->dice, world->options.fair_share);
-    return redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock)) ? is_fair : actor->fair;
+    return redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock)) ? is_fair
+                                                                                  : actor->fair;
 }
 
 static const struct redlock_kind *draw_kind(const struct sim_world *world, struct sim_actor *actor)
@@ -239,8 +252,10 @@ static const struct redlock_kind *draw_kind(const struct sim_world *world, struc
 static bool is_yielding(const struct sim_world *world, const struct sim_actor *actor)
 {
     const struct redlock_lock *lock = cluster_lock(world->cluster, actor->client, actor->lock);
-    return redlock_lock_status(lock) == REDLOCK_PENDING && redlock_attempt_status(lock) == REDLOCK_TAKEN &&
-           redlock_last_round(lock)->started_at != cluster_client_now(world->cluster, actor->client);
+    return redlock_lock_status(lock) == REDLOCK_PENDING &&
+           redlock_attempt_status(lock) == REDLOCK_TAKEN &&
+           redlock_last_round(lock)->started_at !=
+               cluster_client_now(world->cluster, actor->client);
 }
 
 static void acquire(struct sim_world *world, struct sim_actor *actor)
@@ -248,30 +263,39 @@ static void acquire(struct sim_world *world, struct sim_actor *actor)
     const char *name = sim_resource(actor->lock);
     const uint32_t ttl_ms = draw_ttl(world, &actor->dice), wait_ms = draw_wait(world, &actor->dice);
     struct redlock_name list[SIM_LOCKS_MAX];
-    if (actor->has_changed && !redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock))) return;
+    if (actor->has_changed &&
+        !redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock)))
+        return;
     actor->has_changed = false;
     actor->permits = world->options.permits;
     actor->names = actor->permits > 0 ? 1u << actor->lock : draw_names(world, actor);
     actor->shared = draw_shared(world, actor);
     const unsigned count = list_names(actor->names, actor->shared, list);
     struct redlock_request request = {
-        .resource = name, .resource_size = strlen(name), .ttl_ms = ttl_ms, .wait_ms = wait_ms,
-        .set = count > 1 ? list : NULL, .set_count = count,
+        .resource = name,
+        .resource_size = strlen(name),
+        .ttl_ms = ttl_ms,
+        .wait_ms = wait_ms,
+        .set = count > 1 ? list : NULL,
+        .set_count = count,
         .permits = (uint8_t)actor->permits,
         .ticket = draw_share(&actor->dice, world->options.ticket_share),
         .min_validity_ms = sim_one_in(&actor->dice, 4) ? ttl_ms / 4 : 0,
-        .extension_limit = sim_one_in(&actor->dice, 4) ? 1 + (uint32_t)sim_below(&actor->dice, 3) : 0,
+        .extension_limit =
+            sim_one_in(&actor->dice, 4) ? 1 + (uint32_t)sim_below(&actor->dice, 3) : 0,
     };
     request.kind = draw_kind(world, actor);
     if (actor->owed > 0) sim_count(world, SIM_PATH_REUSED_WITH_DEBTS);
     if (cluster_lock(world->cluster, actor->client, actor->lock)->is_adopted)
         actor->life++;      /* S17: a lock that was adopted in vain is left. */
     note_request(world, actor, &request);
-    const enum redlock_status status = cluster_acquire(world->cluster, actor->client, actor->lock, &request);
+    const enum redlock_status status =
+        cluster_acquire(world->cluster, actor->client, actor->lock, &request);
     if (status == REDLOCK_BAD_STATE && actor->maybe_held)
         release(world, actor);
     else if (status != REDLOCK_OK)
-        sim_break(world, "client %u may not acquire %s: %s", actor->client, name, redlock_status_text(status));
+        sim_break(world, "client %u may not acquire %s: %s", actor->client, name,
+                  redlock_status_text(status));
     else if (is_yielding(world, actor))
         sim_count(world, SIM_PATH_YIELDED);
     actor->maybe_held = false;
@@ -283,11 +307,13 @@ static void ask_for_too_much(struct sim_world *world, struct sim_actor *actor)
     const char *name = sim_resource(actor->lock);
     const struct redlock_request request = { .resource = name, .resource_size = strlen(name),
                                              .ttl_ms = world->options.guard_ms + 1 };
-    const bool is_idle = redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock)); /* Needs no name any more. */
+    /* Needs no name any more. */
+    const bool is_idle = redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock));
     if (world->options.guard_ms == 0 || !is_idle) return;
-    const enum redlock_status status = cluster_acquire(world->cluster, actor->client, actor->lock, &request);
-    sim_demand(world, SIM_RULE_S11_TTL, status == REDLOCK_TTL_OVER_GUARD, "S11: client %u gets %s for longer than the guard",
-               actor->client, name);
+    const enum redlock_status status =
+        cluster_acquire(world->cluster, actor->client, actor->lock, &request);
+    sim_demand(world, SIM_RULE_S11_TTL, status == REDLOCK_TTL_OVER_GUARD,
+               "S11: client %u gets %s for longer than the guard", actor->client, name);
 }
 
 /* S9: a lock that has ended is not extended. */
@@ -296,8 +322,9 @@ static void extend_too_late(struct sim_world *world, struct sim_actor *actor)
     if (actor->maybe_held) return;
     const enum redlock_status status =
         cluster_extend(world->cluster, actor->client, actor->lock, world->options.ttl_max_ms);
-    sim_demand(world, SIM_RULE_S9_ENDED, status != REDLOCK_OK, "S9: client %u may extend %s, which it does not hold",
-               actor->client, sim_resource(actor->lock));
+    sim_demand(world, SIM_RULE_S9_ENDED, status != REDLOCK_OK,
+               "S9: client %u may extend %s, which it does not hold", actor->client,
+               sim_resource(actor->lock));
 }
 
 static void extend(struct sim_world *world, struct sim_actor *actor)
@@ -309,7 +336,8 @@ static void extend(struct sim_world *world, struct sim_actor *actor)
     actor->deed = SIM_EXTENDS;
     actor->ttl_ms = ttl_ms;
     actor->keep_is_safe = false;    /* It may not be safe with that TTL. */
-    if (cluster_extend(world->cluster, actor->client, actor->lock, ttl_ms) == REDLOCK_EXTENSION_LIMIT)
+    if (cluster_extend(world->cluster, actor->client, actor->lock, ttl_ms) ==
+        REDLOCK_EXTENSION_LIMIT)
         sim_count(world, SIM_PATH_EXTENSION_LIMIT);
 }
 
@@ -330,7 +358,8 @@ static void change_mode(struct sim_world *world, struct sim_actor *actor)
 
 static bool is_pending(const struct sim_world *world, const struct sim_actor *actor)
 {
-    return redlock_lock_status(cluster_lock(world->cluster, actor->client, actor->lock)) == REDLOCK_PENDING;
+    return redlock_lock_status(cluster_lock(world->cluster, actor->client, actor->lock)) ==
+           REDLOCK_PENDING;
 }
 
 /* Does an operation that is possible at any moment, moving the lock to other memory and back. */
@@ -360,8 +389,10 @@ static void adopt(struct sim_world *world, struct sim_actor *actor)
         !redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock)))
         return;     /* Its names are still needed. */
     const enum redlock_status status =
-        count > 1 ? cluster_adopt_set(world->cluster, actor->client, actor->lock, kind, list, count, actor->token)
-                  : cluster_adopt_as(world->cluster, actor->client, actor->lock, kind, sim_resource(actor->lock), actor->token);
+        count > 1 ? cluster_adopt_set(world->cluster, actor->client, actor->lock, kind, list, count,
+                                      actor->token)
+                  : cluster_adopt_as(world->cluster, actor->client, actor->lock, kind,
+                                     sim_resource(actor->lock), actor->token);
     if (status != REDLOCK_OK) return;
     actor->names = actor->token_names;
     actor->shared = actor->token_shared;
@@ -396,15 +427,19 @@ static void act_pending(struct sim_world *world, struct sim_actor *actor)
 static void keep(struct sim_world *world, struct sim_actor *actor)
 {
     const bool is_limited = sim_one_in(&actor->dice, 3);
-    const uint32_t hold_ms = 1 + (uint32_t)sim_below(&actor->dice, 4 * (uint64_t)world->options.ttl_max_ms);
+    const uint32_t hold_ms =
+        1 + (uint32_t)sim_below(&actor->dice, 4 * (uint64_t)world->options.ttl_max_ms);
     sim_holding_begins(world, actor, is_limited ? hold_ms : 0);
-    if (cluster_keep(world->cluster, actor->client, actor->lock, is_limited ? hold_ms : 0) != REDLOCK_OK)
-        sim_break(world, "client %u may not keep %s, which it holds", actor->client, sim_resource(actor->lock));
+    if (cluster_keep(world->cluster, actor->client, actor->lock, is_limited ? hold_ms : 0) !=
+        REDLOCK_OK)
+        sim_break(world, "client %u may not keep %s, which it holds", actor->client,
+                  sim_resource(actor->lock));
 }
 
 static void act_held(struct sim_world *world, struct sim_actor *actor)
 {
-    const uint64_t die = sim_below(&actor->dice, actor->is_kept ? 80 : 40);    /* A kept lock is held for longer. */
+    /* A kept lock is held for longer. */
+    const uint64_t die = sim_below(&actor->dice, actor->is_kept ? 80 : 40);
     sim_holding_writes(world, actor);
     if (sim_periods_act(world, actor)) return;
     if (!actor->is_kept && draw_share(&actor->dice, world->options.keep_share))
@@ -488,7 +523,9 @@ static struct next find_next(struct sim_world *world, uint64_t until_us)
     for (unsigned i = 0; i < world->options.fault_count; i++) consider_fault(world, &next, i);
     for (unsigned i = 0; i < world->actor_count; i++)
         if (!world->actors[i].masked && world->actors[i].next_at < next.at)
-            next = (struct next){ world->actors[i].next_at, &world->actors[i], SIM_FAULTS_MAX, false };
+            next = (struct next){
+                world->actors[i].next_at, &world->actors[i], SIM_FAULTS_MAX, false
+            };
     return next;
 }
 
@@ -545,17 +582,21 @@ static bool is_at_rest(struct sim_world *world)
     return rests;
 }
 
-/* The longest that a key, an entry among the waiters, a guard, or a pause between connections may last. */
+/* The longest that a key, an entry among the waiters, a guard, or a pause between
+ * connections may last. */
 static uint64_t heal_us(const struct sim_options *options)
 {
-    return (uint64_t)(2 * options->ttl_max_ms + 2 * options->guard_ms + 20 * options->node_timeout_ms + 4 * options->skew_ms) *
-               MS + 20 * SECOND + 70 * SECOND + SIM_CLOCK_BACK_US;
+    return (uint64_t)(2 * options->ttl_max_ms + 2 * options->guard_ms +
+                      20 * options->node_timeout_ms + 4 * options->skew_ms) *
+               MS +
+           20 * SECOND + 70 * SECOND + SIM_CLOCK_BACK_US;
 }
 
 static void must_come_to_rest(struct sim_world *world)
 {
     struct cluster *cluster = world->cluster;
-    const uint64_t until_us = cluster->now_us + heal_us(&world->options) + (uint64_t)world->options.pace * 60 * SECOND;
+    const uint64_t until_us =
+        cluster->now_us + heal_us(&world->options) + (uint64_t)world->options.pace * 60 * SECOND;
     while (!is_at_rest(world) && !cluster_is_broken(cluster)) {
         sim_demand(world, SIM_RULE_LIVENESS, cluster->now_us < until_us,
                    "liveness: an operation does not end although all faults are over");
@@ -566,32 +607,35 @@ static void must_come_to_rest(struct sim_world *world)
 static void must_leave_nothing(struct sim_world *world)
 {
     struct cluster *cluster = world->cluster;
-    for (unsigned i = 0; i < world->actor_count; i++)   /* A lock whose validity has ended was not yet released. */
-        release(world, &world->actors[i]);
+    /* A lock whose validity has ended was not yet released. */
+    for (unsigned i = 0; i < world->actor_count; i++) release(world, &world->actors[i]);
     run_until(world, cluster->now_us + heal_us(&world->options));
     for (unsigned i = 0; i < world->actor_count; i++) {
         const struct sim_actor *actor = &world->actors[i];
-        sim_demand(world, SIM_RULE_IDLE, redlock_idle(cluster_lock(cluster, actor->client, actor->lock)),
-                   "client %u: the engine still knows something of %s", actor->client, sim_resource(actor->lock));
+        sim_demand(world, SIM_RULE_IDLE,
+                   redlock_idle(cluster_lock(cluster, actor->client, actor->lock)),
+                   "client %u: the engine still knows something of %s", actor->client,
+                   sim_resource(actor->lock));
     }
     sim_holding_must_leave_no_key(world);
     sim_demand(world, SIM_RULE_FEW_CONNECTIONS,
-               cluster->connection_count <=
-                   (size_t)world->options.client_count * world->options.node_count * CONNECTIONS_PER_LINK,
+               cluster->connection_count <= (size_t)world->options.client_count *
+                                                world->options.node_count * CONNECTIONS_PER_LINK,
                "%u connections are left", (unsigned)cluster->connection_count);
 }
 
-/* One attempt is enough. A ticket may take some, since the clock may be behind the last holder's, whose
- * release may be under way. */
+/* One attempt is enough. A ticket may take some, since the clock may be behind the last holder's,
+ * whose release may be under way. */
 static void must_work_again(struct sim_world *world)
 {
     struct cluster *cluster = world->cluster;
     const bool ticket = world->options.ticket_share > 0;
-    const struct redlock_request request = { .resource = sim_resource(0), .resource_size = strlen(sim_resource(0)),
-                                             .ttl_ms = world->options.ttl_max_ms,
-                                             .permits = (uint8_t)world->options.permits,
-                                             .kind = world->options.permits > 0 ? &redlock_permits : NULL,
-                                             .wait_ms = ticket ? WORKS_AGAIN_MS : 0, .ticket = ticket };
+    const struct redlock_request request = {
+        .resource = sim_resource(0), .resource_size = strlen(sim_resource(0)),
+        .ttl_ms = world->options.ttl_max_ms, .permits = (uint8_t)world->options.permits,
+        .kind = world->options.permits > 0 ? &redlock_permits : NULL,
+        .wait_ms = ticket ? WORKS_AGAIN_MS : 0, .ticket = ticket
+    };
     for (unsigned c = 0; c < world->options.client_count && !cluster_is_broken(cluster); c++) {
         struct sim_actor *actor = sim_actor_of(world, c, 0);
         note_request(world, actor, &request);
@@ -604,7 +648,8 @@ static void must_work_again(struct sim_world *world)
                    redlock_status_text(redlock_lock_status(cluster_lock(cluster, c, 0))));
         release(world, actor);
         (void)cluster_run_until_done(cluster, c, 0);
-        run_until(world, cluster->now_us + 4 * (world->options.delay_us + world->options.jitter_us) + MS);
+        run_until(world,
+                  cluster->now_us + 4 * (world->options.delay_us + world->options.jitter_us) + MS);
     }
 }
 
@@ -664,7 +709,8 @@ static void shape_network(struct sim_world *world)
             struct cluster_link *link = &world->cluster->links[c][k];
             link->delay_us = options->delay_us;
             link->jitter_us = options->jitter_us;
-            link->send_max = link->receive_max = options->in_pieces ? 1 + (size_t)cluster_below(world->cluster, 40) : 0;
+            link->send_max = link->receive_max =
+                options->in_pieces ? 1 + (size_t)cluster_below(world->cluster, 40) : 0;
         }
 }
 
@@ -678,30 +724,33 @@ static void place_actors(struct sim_world *world, const struct sim_plan *plan)
         actor->dice.state = plan->seed * 0xD1342543DE82EF95u + ACTORS_SALT + i;
         actor->masked = plan->actor_masked[i];
         actor->status = REDLOCK_LOST;
-        actor->next_at = world->begun_us + plan->quiet_us + sim_below(&actor->dice, world->options.think_us);
+        actor->next_at =
+            world->begun_us + plan->quiet_us + sim_below(&actor->dice, world->options.think_us);
     }
 }
 
 static void call_witness(struct sim_world *world)
 {
     char name[32];
-    snprintf(name, sizeof name, "%llu/%u", (unsigned long long)world->options.seed, (unsigned)world->options.class);
+    snprintf(name, sizeof name, "%llu/%u", (unsigned long long)world->options.seed,
+             (unsigned)world->options.class);
     witness_begin(world->cluster, name);
 }
 
 static void begin(struct sim_world *world, const struct sim_plan *plan)
 {
     const struct redlock_config config = config_of(&world->options);
-    struct cluster *cluster =
-        cluster_new(world->options.node_count, world->options.client_count, &config, plan->seed + plan->salt * SIM_SALT_STEP);
+    struct cluster *cluster = cluster_new(world->options.node_count, world->options.client_count,
+                                          &config, plan->seed + plan->salt * SIM_SALT_STEP);
     world->cluster = cluster;
     world->begun_us = cluster->now_us;
     cluster->step_max = SIM_STEPS_MAX;
     cluster->restless = world->options.restless;
     cluster->no_promise = !world->options.keeps_memory;
-    cluster->no_exclusion =
-        sim_class_is_about_tickets(world->options.class) || sim_class_is_about_periods(world->options.class);
-    for (unsigned k = 0; k < cluster->node_count && world->options.class == SIM_CLASS_NAMELESS; k++) {
+    cluster->no_exclusion = sim_class_is_about_tickets(world->options.class) ||
+                            sim_class_is_about_periods(world->options.class);
+    for (unsigned k = 0; k < cluster->node_count && world->options.class == SIM_CLASS_NAMELESS;
+         k++) {
         cluster->hosts[k].node.process_id = 1 + k;
         cluster->hosts[k].node.hides_replid = world->options.hides_replid;
     }
@@ -711,21 +760,26 @@ static void begin(struct sim_world *world, const struct sim_plan *plan)
         cluster->clients[c].keeps_done = true;
         cluster_need_locks(cluster, c, SIM_LOCKS_MAX + 1);
     }
-    if (sim_class_is_durable(world->options.class)) cluster_declare_durable(cluster, (uint16_t)((1u << cluster->node_count) - 1));
+    if (sim_class_is_durable(world->options.class))
+        cluster_declare_durable(cluster, (uint16_t)((1u << cluster->node_count) - 1));
     shape_network(world);
     set_walls(world);
     place_actors(world, plan);
     memcpy(world->fault_masked, plan->fault_masked, sizeof world->fault_masked);
     sim_schedule(world);
-    cluster->observer = (struct cluster_observer){ world, sim_saw_command, sim_saw_call, NULL, NULL };
+    cluster->observer = (struct cluster_observer){
+        world, sim_saw_command, sim_saw_call, NULL, NULL
+    };
     if (plan->has_witness) call_witness(world);
 }
 
-/* Faults that are not promised to be safe break the exclusion or the order of tickets, and nothing else. */
+/* Faults that are not promised to be safe break the exclusion or the order of tickets,
+ * and nothing else. */
 static bool is_expected(const struct sim_world *world)
 {
     const char *broken = world->cluster->broken;
-    const bool is_order = strncmp(broken, "S15: ", 5) == 0, is_exclusion = strncmp(broken, "exclusion: ", 11) == 0;
+    const bool is_order = strncmp(broken, "S15: ", 5) == 0,
+               is_exclusion = strncmp(broken, "exclusion: ", 11) == 0;
     if (sim_class_is_promised(world->options.class)) return false;
     if (sim_class_is_about_periods(world->options.class)) return strncmp(broken, "S18: ", 5) == 0;
     return is_order || (is_exclusion && !sim_class_is_about_tickets(world->options.class));
@@ -757,8 +811,10 @@ void sim_run(const struct sim_plan *plan, struct sim_totals *totals, struct sim_
 {
     static struct sim_world world; /* Too large for the stack; one at a time. */
     memset(outcome, 0, sizeof *outcome);
-    world = (struct sim_world){ .options = sim_options_of(plan->seed, plan->class), .hash = 14695981039346656037u,
-                                .tells = plan->tells, .totals = totals, .outcome = outcome };
+    world = (struct sim_world){
+        .options = sim_options_of(plan->seed, plan->class), .hash = 14695981039346656037u,
+        .tells = plan->tells, .totals = totals, .outcome = outcome
+    };
     begin(&world, plan);
     live(&world);
     if (!cluster_is_broken(world.cluster) && sim_class_is_promised(world.options.class))
@@ -772,7 +828,8 @@ void sim_run(const struct sim_plan *plan, struct sim_totals *totals, struct sim_
 
 void sim_totals_add(struct sim_totals *sum, const struct sim_totals *part)
 {
-    const bool is_earlier = sum->violations == 0 || (part->violations > 0 && part->first_seed < sum->first_seed);
+    const bool is_earlier =
+        sum->violations == 0 || (part->violations > 0 && part->first_seed < sum->first_seed);
     const uint64_t first = is_earlier ? part->first_seed : sum->first_seed;
     const uint64_t *from = (const uint64_t *)(const void *)part;
     uint64_t *to = (uint64_t *)(void *)sum;

@@ -1,6 +1,6 @@
-/* The library through TLS, at the ends of connections. Tests a handshake that is cut or stops after any
- * byte, key updates and renegotiation under load, and a fork. The servers are real ones; the proxies
- * before them are here. The TLS library before the servers is always OpenSSL. */
+/* The library through TLS, at the ends of connections. Tests a handshake that is cut or stops after
+ * any byte, key updates and renegotiation under load, and a fork. The servers are real ones; the
+ * proxies before them are here. The TLS library before the servers is always OpenSSL. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -29,13 +29,15 @@ static struct server server;
 
 static unsigned lost;      /* Connections, since open_secure(). */
 
-static void count_lost(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what, const void *data, size_t size)
+static void count_lost(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what,
+                       const void *data, size_t size)
 {
     (void)context, (void)now_us, (void)k, (void)data, (void)size;
     lost += what == REDLOCK_DISCONNECTED;
 }
 
-static struct redlock_tls *open_secure(struct redlock_client *c, const char *list, uint32_t node_timeout_ms)
+static struct redlock_tls *open_secure(struct redlock_client *c, const char *list,
+                                       uint32_t node_timeout_ms)
 {
     struct redlock_options options = throw_away_options();
     struct redlock_tls *tls = open_tls();
@@ -54,7 +56,9 @@ static struct redlock_tls *open_secure(struct redlock_client *c, const char *lis
 
 static int listen_on_loopback(uint16_t *port)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
+    };
     socklen_t size = sizeof address;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -75,17 +79,20 @@ static int connect_to_server(void)
     return fd;
 }
 
-/* Hands on all bytes, but only `left` bytes of the server's, and then it hangs up or, while the client
- * stays, says nothing else. */
+/* Hands on all bytes, but only `left` bytes of the server's, and then it hangs up or, while the
+ * client stays, says nothing else. */
 static void relay(int client, long left, bool stops)
 {
     int upstream = connect_to_server();
-    struct pollfd polled[2] = { { .fd = client, .events = POLLIN }, { .fd = upstream, .events = POLLIN } };
+    struct pollfd polled[2] = {
+        { .fd = client, .events = POLLIN }, { .fd = upstream, .events = POLLIN }
+    };
     char bytes[4096];
 
     while (left != 0 && poll(polled, 2, -1) > 0) {
         for (int i = 0; i < 2; i++) {
-            size_t most = i == 1 && left > 0 && (size_t)left < sizeof bytes ? (size_t)left : sizeof bytes;
+            size_t most =
+                i == 1 && left > 0 && (size_t)left < sizeof bytes ? (size_t)left : sizeof bytes;
             ssize_t size = polled[i].revents != 0 ? read(polled[i].fd, bytes, most) : -1;
             if (size == 0) _exit(0);
             if (size > 0 && send(polled[1 - i].fd, bytes, (size_t)size, MSG_NOSIGNAL) < 0) _exit(0);
@@ -96,7 +103,8 @@ static void relay(int client, long left, bool stops)
     _exit(0);
 }
 
-/* A relay whose first connection is cut after so many bytes of the server's; the later ones are whole. */
+/* A relay whose first connection is cut after so many bytes of the server's; the later
+ * ones are whole. */
 static uint16_t start_relay(long cut, bool stops)
 {
     uint16_t port;
@@ -117,8 +125,9 @@ static uint16_t start_relay(long cut, bool stops)
 
 static long handshake_bytes(void)
 {
-    return 1800;    /* About as many bytes as a server says here in TLS 1.3, its certificate, and the
-                     * answers to the first commands. */
+    /* About as many bytes as a server says here in TLS 1.3, its certificate, and the answers to the
+     * first commands. */
+    return 1800;
 }
 
 /* After a failure it is, until the next handshake. */
@@ -140,13 +149,15 @@ static void survive_cuts(long first, long step, long count, bool stops)
     for (long i = 0; i < count; i++)
         snprintf(list + strlen(list), sizeof list - strlen(list), "rediss://127.0.0.1:%u ",
                  (unsigned)start_relay(first + i * step, stops));
-    TAP_CONTEXT("after %ld bytes and every %ld behind them%s", first, step, stops ? ", and nothing more" : "");
+    TAP_CONTEXT("after %ld bytes and every %ld behind them%s", first, step,
+                stops ? ", and nothing more" : "");
     tls = open_secure(&alice, list, stops ? HASTE_MS : PATIENCE_MS);
     for (unsigned k = 0; k < redlock_node_count(&alice); k++) {
         uint64_t until = clock_ms() + 2 * SOON_MS;
         do (void)redlock_run_for(&alice, NULL, 5);
         while (is_away(k) && clock_ms() < until);
-        TAP_CHECK(!is_away(k), "node %u, cut after %ld bytes, does not find back", k, first + (long)k * step);
+        TAP_CHECK(!is_away(k), "node %u, cut after %ld bytes, does not find back", k,
+                  first + (long)k * step);
     }
     CHECK(lost >= redlock_node_count(&alice));
     redlock_close(&alice, 100);
@@ -163,13 +174,15 @@ static long every(void)
 TEST(a_handshake_that_is_cut_after_any_byte_ends_in_time_and_the_node_is_found_again)
 {
     long step = every();
-    for (long first = 1; first <= handshake_bytes(); first += CUTS_MAX * step) survive_cuts(first, step, CUTS_MAX, false);
+    for (long first = 1; first <= handshake_bytes(); first += CUTS_MAX * step)
+        survive_cuts(first, step, CUTS_MAX, false);
 }
 
 TEST(a_handshake_that_stops_after_any_byte_ends_with_the_node_timeout_and_the_node_is_found_again)
 {
     long step = every() * 4;
-    for (long first = 1; first <= handshake_bytes(); first += CUTS_MAX * step) survive_cuts(first, step, CUTS_MAX, true);
+    for (long first = 1; first <= handshake_bytes(); first += CUTS_MAX * step)
+        survive_cuts(first, step, CUTS_MAX, true);
 }
 
 /* ---- Names ---- */
@@ -181,7 +194,9 @@ TEST(a_host_that_is_no_name_and_no_number_is_not_connected_to)
     const struct redlock_transport *transport = redlock_tls_transport();
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(server.port),
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    struct redlock_peer peer = { .address = "it", .endpoint = &address, .endpoint_size = sizeof address };
+    struct redlock_peer peer = {
+        .address = "it", .endpoint = &address, .endpoint_size = sizeof address
+    };
     char words[REDLOCK_TLS_WORDS];
     struct redlock_tls *tls = redlock_tls_open(NULL, words, sizeof words);
 
@@ -190,7 +205,8 @@ TEST(a_host_that_is_no_name_and_no_number_is_not_connected_to)
         bool connected = false;
         peer.host = hosts[i];
         CHECK_INT(transport->connect(tls, 0, &peer, &connected), -REDLOCK_TRANSPORT_ERROR);
-        CHECK_STR(transport->error_text(tls, 0, REDLOCK_TRANSPORT_ERROR), "TLS: no certificate can be for such a host");
+        CHECK_STR(transport->error_text(tls, 0, REDLOCK_TRANSPORT_ERROR),
+                  "TLS: no certificate can be for such a host");
     }
     redlock_tls_close(tls);
 }
@@ -213,7 +229,8 @@ TEST(a_client_that_is_given_the_tls_of_another_is_told_so_and_the_other_goes_on)
     CHECK_STATUS(redlock_acquire(&alice, &lock, "door", TTL_MS, PATIENCE_MS), REDLOCK_OK);
     int error = -transport->connect(tls, 0, &peer, &connected);
     CHECK_INT(error > REDLOCK_TRANSPORT_ERROR, true);
-    CHECK_STR(transport->error_text(tls, 0, error), "TLS: its redlock_tls is another client's: open one for each");
+    CHECK_STR(transport->error_text(tls, 0, error),
+              "TLS: its redlock_tls is another client's: open one for each");
     CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
     CHECK_INT(lost, 0);
     redlock_close(&alice, CLOSE_MS);
@@ -278,7 +295,8 @@ TEST(a_socket_that_has_given_all_is_not_asked_again)
     snprintf(list, sizeof list, "rediss://127.0.0.1:%u", (unsigned)server.port);
     empty_receives = 0;
     cycle(list, CYCLES);
-    TAP_CHECK(empty_receives < CYCLES, "%u times in %d cycles it had nothing", empty_receives, CYCLES);
+    TAP_CHECK(empty_receives < CYCLES, "%u times in %d cycles it had nothing", empty_receives,
+              CYCLES);
 }
 
 /* ---- Processes ---- */
@@ -333,12 +351,15 @@ static SSL *accept_tls(int client, int version)
     return ssl;
 }
 
-/* A server of TLS, in plain text before the real one. After each piece that it hands on it asks for new keys, or a handshake. */
+/* A server of TLS, in plain text before the real one. After each piece that it hands on it asks for
+ * new keys, or a handshake. */
 static void serve_tls(int client, int version)
 {
     SSL *ssl = accept_tls(client, version);
     int upstream = connect_to_server();
-    struct pollfd polled[2] = { { .fd = client, .events = POLLIN }, { .fd = upstream, .events = POLLIN } };
+    struct pollfd polled[2] = {
+        { .fd = client, .events = POLLIN }, { .fd = upstream, .events = POLLIN }
+    };
     char bytes[4096];
     unsigned pieces = 0;
 
@@ -392,7 +413,8 @@ TEST(keys_that_are_updated_after_each_answer_disturb_nobody)
 {
     char list[64];
     speak_plainly();
-    snprintf(list, sizeof list, "rediss://127.0.0.1:%u", (unsigned)start_tls_server(TLS1_3_VERSION));
+    snprintf(list, sizeof list, "rediss://127.0.0.1:%u",
+             (unsigned)start_tls_server(TLS1_3_VERSION));
     cycle(list, 200);
 }
 
@@ -405,7 +427,8 @@ TEST(a_server_that_renegotiates_is_refused_and_at_worst_connected_to_anew)
     int won = 0;
 
     speak_plainly();
-    snprintf(list, sizeof list, "rediss://127.0.0.1:%u", (unsigned)start_tls_server(TLS1_2_VERSION));
+    snprintf(list, sizeof list, "rediss://127.0.0.1:%u",
+             (unsigned)start_tls_server(TLS1_2_VERSION));
     tls = open_secure(&alice, list, PATIENCE_MS);
     for (int i = 0; i < 40; i++) {
         redlock_lock_init(&lock);
@@ -420,8 +443,8 @@ TEST(a_server_that_renegotiates_is_refused_and_at_worst_connected_to_anew)
 
 /* ---- Resuming ---- */
 
-/* A server that shakes hands, reports how to `told`, and hangs up after a while. "f" is in full, "r"
- * means that it resumed an earlier session, "x" is not at all. */
+/* A server that shakes hands, reports how to `told`, and hangs up after a while. "f" is in full,
+ * "r" means that it resumed an earlier session, "x" is not at all. */
 static void shake_hands(SSL_CTX *ctx, int client, int told)
 {
     SSL *ssl = SSL_new(ctx);
@@ -454,8 +477,8 @@ static void certify_for(SSL_CTX *ctx, long seconds)
     X509_free(certificate);
 }
 
-/* *told is the descriptor that reports each handshake. is_odd: it wants to see certificates, but is not
- * set up to resume a session that had one. */
+/* *told is the descriptor that reports each handshake. is_odd: it wants to see certificates, but is
+ * not set up to resume a session that had one. */
 static uint16_t start_resumer(int version, long seconds, bool is_odd, int *told)
 {
     SSL_CTX *ctx = new_server(version);
@@ -502,7 +525,8 @@ TEST(a_connection_that_is_lost_is_made_again_without_certificates)
 
     for (int i = 0; i < 2; i++) {
         int told;
-        snprintf(list, sizeof list, "rediss://127.0.0.1:%u", (unsigned)start_resumer(versions[i], 0, false, &told));
+        snprintf(list, sizeof list, "rediss://127.0.0.1:%u",
+                 (unsigned)start_resumer(versions[i], 0, false, &told));
         CHECK_STR(handshakes_of(list, told, 3, '\0'), "frr");
     }
 }
@@ -512,20 +536,24 @@ TEST(a_server_that_breaks_off_when_it_is_to_resume_is_asked_no_more)
     char list[64];
     int told;
 
-    snprintf(list, sizeof list, "rediss://127.0.0.1:%u", (unsigned)start_resumer(TLS1_2_VERSION, 0, true, &told));
+    snprintf(list, sizeof list, "rediss://127.0.0.1:%u",
+             (unsigned)start_resumer(TLS1_2_VERSION, 0, true, &told));
     CHECK_STR(handshakes_of(list, told, 4, '\0'), "fxff");
 }
 
-/* A certificate of a second or two is good for handshakes until then. Later handshakes are in full, and refused. */
+/* A certificate of a second or two is good for handshakes until then. Later handshakes are in full,
+ * and refused. */
 TEST(a_session_is_not_resumed_when_the_certificate_has_ended)
 {
     enum { SECONDS = 2, HANDSHAKES = 400 };
     char list[64];
     int told;
 
-    snprintf(list, sizeof list, "rediss://127.0.0.1:%u", (unsigned)start_resumer(TLS1_2_VERSION, SECONDS, false, &told));
+    snprintf(list, sizeof list, "rediss://127.0.0.1:%u",
+             (unsigned)start_resumer(TLS1_2_VERSION, SECONDS, false, &told));
     const char *how = handshakes_of(list, told, HANDSHAKES, 'x');
-    TAP_CHECK(strncmp(how, "fr", 2) == 0 && how[strlen(how) - 1] == 'x', "handshakes were: %s", how);
+    TAP_CHECK(strncmp(how, "fr", 2) == 0 && how[strlen(how) - 1] == 'x', "handshakes were: %s",
+              how);
 }
 
 /* ---- Floods ---- */
@@ -537,14 +565,15 @@ static void flood_plainly(int client)
     static unsigned char bytes[sizeof warning * 4096];
     uint64_t until = clock_ms() + FLOOD_MS;
 
-    for (size_t i = 0; i < sizeof bytes; i += sizeof warning) memcpy(bytes + i, warning, sizeof warning);
+    for (size_t i = 0; i < sizeof bytes; i += sizeof warning)
+        memcpy(bytes + i, warning, sizeof warning);
     (void)!read(client, bytes, 0);
     while (clock_ms() < until && send(client, bytes, sizeof bytes, MSG_NOSIGNAL) > 0) {}
     _exit(0);
 }
 
-/* Once TLS stands, it sends messages that have to be answered, and does not read the answers. They are
- * other keys (TLS 1.3), or a handshake. */
+/* Once TLS stands, it sends messages that have to be answered, and does not read the answers. They
+ * are other keys (TLS 1.3), or a handshake. */
 static void flood_securely(int client, int version)
 {
     SSL *ssl = accept_tls(client, version);
@@ -611,21 +640,26 @@ TEST(a_node_that_floods_a_connection_is_given_up_in_time)
     fail_in_time(TLS1_3_VERSION, HASTE_MS, "");
 }
 
-/* A server's hello by TLS 1.2, and the first `size` bytes of certificates that would be longer. Up to
- * then all goes in the open. (RFC 5246, 7.4; renegotiation_info: RFC 5746) */
+/* A server's hello by TLS 1.2, and the first `size` bytes of certificates that would be longer. Up
+ * to then all goes in the open. (RFC 5246, 7.4; renegotiation_info: RFC 5746) */
 static void begin_endless_certificates(int client, size_t size)
 {
     enum { RANDOM = 32, RECORD = 4096 };
     static const unsigned char head[] = { 22, 3, 3, 0, 49, 2, 0, 0, 45, 3, 3 };
-    static const unsigned char rest[] = { 0, 0xC0, 0x2F, 0, 0, 5, 0xFF, 1, 0, 1, 0 };      /* ECDHE-RSA-AES128-GCM-SHA256 */
+    /* ECDHE-RSA-AES128-GCM-SHA256 */
+    static const unsigned char rest[] = { 0, 0xC0, 0x2F, 0, 0, 5, 0xFF, 1, 0, 1, 0 };
     unsigned char hello[sizeof head + RANDOM + sizeof rest] = { 0 };
-    unsigned char record[5 + RECORD] = { 22, 3, 3, RECORD >> 8, RECORD & 0xFF, 11, 1, 0x80, 0, 1, 0x7F, 0xFD };
+    unsigned char record[5 + RECORD] = {
+        22, 3, 3, RECORD >> 8, RECORD & 0xFF, 11, 1, 0x80, 0, 1, 0x7F, 0xFD
+    };
 
     memcpy(hello, head, sizeof head);
     memcpy(hello + sizeof head + RANDOM, rest, sizeof rest);
-    if (send(client, hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello) bail_out("the hello is not sent");
+    if (send(client, hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello)
+        bail_out("the hello is not sent");
     for (size_t sent = 0; sent < size; sent += RECORD) {
-        if (send(client, record, sizeof record, MSG_NOSIGNAL) != sizeof record) bail_out("a certificate is not sent");
+        if (send(client, record, sizeof record, MSG_NOSIGNAL) != sizeof record)
+            bail_out("a certificate is not sent");
         memset(record + 5, 'c', 7);
     }
 }
@@ -636,8 +670,8 @@ static int bytes_waiting(int fd)
     return ioctl(fd, FIONREAD, &size) == 0 ? size : -1;
 }
 
-/* S16: in one call no more is read than TLS_PIECES_MAX pieces, however much there is. Mbed TLS takes no certificates that long, and
- * closes. */
+/* S16: in one call no more is read than TLS_PIECES_MAX pieces, however much there is. Mbed TLS
+ * takes no certificates that long, and closes. */
 TEST(a_node_that_has_sent_a_lot_is_read_a_few_pieces_at_a_time)
 {
     enum { PIECES = 8 * 4096, SENT = 12 * 4096 };
@@ -652,7 +686,8 @@ TEST(a_node_that_has_sent_a_lot_is_read_a_few_pieces_at_a_time)
     struct redlock_tls *tls = open_secure(&alice, list, PATIENCE_MS);
     (void)redlock_step(&alice);
     int client = accept(listener, NULL, NULL);
-    while (recv(client, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1 && clock_ms() < until) (void)redlock_run_for(&alice, NULL, 5);
+    while (recv(client, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1 && clock_ms() < until)
+        (void)redlock_run_for(&alice, NULL, 5);
     begin_endless_certificates(client, SENT);
     while (bytes_waiting(redlock_fd(&alice, 0)) < SENT && clock_ms() < until) usleep(1000);
     int before = bytes_waiting(redlock_fd(&alice, 0));
@@ -660,7 +695,8 @@ TEST(a_node_that_has_sent_a_lot_is_read_a_few_pieces_at_a_time)
     bool is_closed = redlock_fd(&alice, 0) < 0;
     int after = is_closed ? 0 : bytes_waiting(redlock_fd(&alice, 0));
     TAP_CHECK(before >= SENT, "only %d bytes came", before);
-    TAP_CHECK(is_closed || (after >= before - PIECES && after < before), "%d bytes were there, %d are left", before, after);
+    TAP_CHECK(is_closed || (after >= before - PIECES && after < before),
+              "%d bytes were there, %d are left", before, after);
     close(client);
     close(listener);
     redlock_close(&alice, 100);

@@ -16,9 +16,11 @@
 #define REAL_OPEN NAMED(__real_, redlock_open)
 #define WRAP_OPEN NAMED(__wrap_, redlock_open)
 
-enum redlock_status REAL_OPEN(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
+enum redlock_status REAL_OPEN(struct redlock_client *c, const char *nodes,
+                              const struct redlock_options *options,
                               struct redlock_mistake *mistake);
-enum redlock_status WRAP_OPEN(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
+enum redlock_status WRAP_OPEN(struct redlock_client *c, const char *nodes,
+                              const struct redlock_options *options,
                               struct redlock_mistake *mistake);
 void __real_redlock_close(struct redlock_client *c, uint32_t wait_ms);
 void __wrap_redlock_close(struct redlock_client *c, uint32_t wait_ms);
@@ -61,7 +63,8 @@ static const char *find_host(const char *from, size_t size)
     return NULL;
 }
 
-/* "127.0.0.1:1" and "redis://127.0.0.1:1" become "rediss://127.0.0.1:1" where that is a server; anything else stays. */
+/* "127.0.0.1:1" and "redis://127.0.0.1:1" become "rediss://127.0.0.1:1" where that is a server;
+ * anything else stays. */
 static void rewrite(const char *from, char *to, size_t size)
 {
     size_t used = 0;
@@ -70,8 +73,9 @@ static void rewrite(const char *from, char *to, size_t size)
         size_t length = strcspn(from, ", \t\r\n");
         const char *host = find_host(from, length);
         bool is_ours = host && servers_have_port(strtoul(strchr(host + 5, ':') + 1, NULL, 10));
-        if (is_ours && strncmp(from, "redis://", 8) == 0)  from += 8, length -= 8, used += (size_t)sprintf(to + used, "rediss://");
-        else if (is_ours && host == from)                  used += (size_t)sprintf(to + used, "rediss://");
+        if (is_ours && strncmp(from, "redis://", 8) == 0)
+            from += 8, length -= 8, used += (size_t)sprintf(to + used, "rediss://");
+        else if (is_ours && host == from) used += (size_t)sprintf(to + used, "rediss://");
         if (length == 0) length = 1;
         if (used + length >= size) break;
         memcpy(to + used, from, length);
@@ -81,7 +85,8 @@ static void rewrite(const char *from, char *to, size_t size)
     to[used] = '\0';
 }
 
-enum redlock_status WRAP_OPEN(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
+enum redlock_status WRAP_OPEN(struct redlock_client *c, const char *nodes,
+                              const struct redlock_options *options,
                               struct redlock_mistake *mistake)
 {
     static _Thread_local char list[LIST_MAX];

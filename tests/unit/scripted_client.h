@@ -32,7 +32,8 @@ static inline enum redlock_status open_client(void)
     return redlock_open(&client, names, &options, NULL);
 }
 
-/* A call that would never return comes back here, and the test fails with the text in net.breach. */
+/* A call that would never return comes back here, and the test fails with the
+ * text in net.breach. */
 #define WORLD(nodes)                                     \
     net_begin_world((nodes), 1);                         \
     take_options();                                      \
@@ -49,7 +50,8 @@ static inline enum redlock_status open_client(void)
     CHECK_INT(net.open_count, 0);                        \
     CHECK_STR(net.breach, "")
 
-#define ACQUIRE(lock, wait_ms) redlock_acquire(&client, (lock), (lock) == &door ? "door" : "gate", 10000, (wait_ms))
+#define ACQUIRE(lock, wait_ms) \
+    redlock_acquire(&client, (lock), (lock) == &door ? "door" : "gate", 10000, (wait_ms))
 
 /* The time since `since`, in whole milliseconds, without the time that the machine slept. */
 static inline uint64_t taken_ms(uint64_t since)
@@ -57,7 +59,8 @@ static inline uint64_t taken_ms(uint64_t since)
     return (net.now_us - since) / MS;
 }
 
-/* On how many nodes does the key hold the lock's token, for as long as the lock is believed to be valid? */
+/* On how many nodes does the key hold the lock's token, for as long as the lock is believed
+ * to be valid? */
 static inline unsigned held_on(const struct redlock_lock *lock, const char *name)
 {
     const uint64_t until = net.now_us + redlock_valid_us(lock, net.now_us);
@@ -65,8 +68,11 @@ static inline unsigned held_on(const struct redlock_lock *lock, const char *name
     unsigned count = 0;
     redlock_token(lock, token);
     for (unsigned k = 0; k < net.node_count; k++) {
-        const struct model_key *key = model_find(&net.hosts[k].node, 0, name, strlen(name), net.now_us);
-        if (!key || key->value_size < REDLOCK_TOKEN_TEXT || memcmp(key->value, token, REDLOCK_TOKEN_TEXT) != 0) continue;
+        const struct model_key *key =
+            model_find(&net.hosts[k].node, 0, name, strlen(name), net.now_us);
+        if (!key || key->value_size < REDLOCK_TOKEN_TEXT ||
+            memcmp(key->value, token, REDLOCK_TOKEN_TEXT) != 0)
+            continue;
         count += key->expires_ms * MS >= until;
     }
     return count;
@@ -105,15 +111,18 @@ struct loop {
 };
 
 /* Between steps no descriptor changes; in a step another connection gets another number. */
-static inline void check_descriptors(const int fds[], const uint64_t numbers[], unsigned count, bool has_stepped)
+static inline void check_descriptors(const int fds[], const uint64_t numbers[], unsigned count,
+                                     bool has_stepped)
 {
     for (unsigned k = 0; k < count; k++) {
         const int fd = redlock_fd(&client, k);
         if (!has_stepped && fd != fds[k]) net_break("descriptor %u changed where no step was", k);
         if (fd >= 0 && net_number_of(fd) == 0) net_break("descriptor %u is not open", k);
         if (fd >= 0 && fd == fds[k] && net_number_of(fd) != numbers[k])
-            net_break("descriptor %u is another connection's by now, and has the old one's number", k);
-        if ((fd >= 0) != (redlock_events(&client, k) != 0)) net_break("session %u waits for nothing", k);
+            net_break("descriptor %u is another connection's by now, and has the old one's number",
+                      k);
+        if ((fd >= 0) != (redlock_events(&client, k) != 0))
+            net_break("session %u waits for nothing", k);
     }
 }
 
@@ -130,26 +139,31 @@ static inline enum redlock_status loop_turn(struct loop *loop, uint64_t until_us
         fds[k] = redlock_fd(&client, k);
         numbers[k] = net_number_of(fds[k]);
         waits[k] = (struct net_wait){ .fd = fds[k] };
-        waits[k].events = (uint8_t)((events & REDLOCK_READ ? NET_READ : 0) | (events & REDLOCK_WRITE ? NET_WRITE : 0));
+        waits[k].events = (uint8_t)((events & REDLOCK_READ ? NET_READ : 0) |
+                                    (events & REDLOCK_WRITE ? NET_WRITE : 0));
     }
     const int ms = redlock_poll_ms(&client);
     const uint64_t poll_until = ms < 0 ? UINT64_MAX : net.now_us + (uint64_t)ms * MS;
-    if (ms < 0 && wake_at != REDLOCK_NEVER) net_break("the loop sleeps for ever, and something is due");
-    if (ms > 0 && poll_until > wake_at && poll_until - wake_at >= MS) net_break("the loop sleeps over what is due");
+    if (ms < 0 && wake_at != REDLOCK_NEVER)
+        net_break("the loop sleeps for ever, and something is due");
+    if (ms > 0 && poll_until > wake_at && poll_until - wake_at >= MS)
+        net_break("the loop sleeps over what is due");
     loop->zeros = ms == 0 ? loop->zeros + 1 : 0;
     if (loop->zeros > loop->zeros_max) loop->zeros_max = loop->zeros;
     net.has_around_wait = false;
     net_wait(waits, count, net_sooner(poll_until, until_us));
     check_descriptors(fds, numbers, count, false);
     for (unsigned k = 0; k < count; k++) ready |= (waits[k].ready != 0 ? 1u : 0u) << k;
-    const enum redlock_status status = loop->steps_ready ? redlock_step_ready(&client, ready) : redlock_step(&client);
+    const enum redlock_status status =
+        loop->steps_ready ? redlock_step_ready(&client, ready) : redlock_step(&client);
     check_descriptors(fds, numbers, count, true);
     return status;
 }
 
 static inline void loop_until(struct loop *loop, const struct redlock_lock *lock, uint64_t until_us)
 {
-    while (net.now_us < until_us && (!lock || redlock_lock_status(lock) == REDLOCK_PENDING)) (void)loop_turn(loop, until_us);
+    while (net.now_us < until_us && (!lock || redlock_lock_status(lock) == REDLOCK_PENDING))
+        (void)loop_turn(loop, until_us);
 }
 
 #endif

@@ -1,12 +1,14 @@
-/* The functions of net/redlock_net.h that touch the system, played by a script in virtual time. A test
- * program that includes this defines them all, so the linker takes net_socket.c and net_system.c from no
- * archive. The shipped client thus meets model servers, and every fault that the header allows.
+/* The functions of net/redlock_net.h that touch the system, played by a script in virtual time. A
+ * test program that includes this defines them all, so the linker takes net_socket.c and
+ * net_system.c from no archive. The shipped client thus meets model servers, and every fault that
+ * the header allows.
  *
- * Time passes only in net_wait(), except that each look at the clock adds `creep_us`. Everything random
- * comes from one seed. The first breach of the contract of net/ by a caller is written into net.breach.
+ * Time passes only in net_wait(), except that each look at the clock adds `creep_us`. Everything
+ * random comes from one seed. The first breach of the contract of net/ by a caller is
+ * written into net.breach.
  * Breaches are a descriptor that is used when it is not open, or closed twice, or left open; a wait
- * that nothing can end; a loop that waits and waits while nothing moves; bytes that the trace does not
- * report; a call between the two calls of around_wait.
+ * that nothing can end; a loop that waits and waits while nothing moves; bytes that the trace does
+ * not report; a call between the two calls of around_wait.
  *
  * The nodes are called n0, n1 and so on, see net_resolve_now below. */
 #ifndef SCRIPTED_NET_H
@@ -22,11 +24,16 @@
 #include <stdlib.h>
 
 enum {
-    NET_NODES_MAX = 5, NET_LINES_MAX = 128, NET_DESCRIPTORS_MAX = 8192, NET_PIECES_MAX = 64, NET_ACTIONS_MAX = 16,
+    NET_NODES_MAX = 5,
+    NET_LINES_MAX = 128,
+    NET_DESCRIPTORS_MAX = 8192,
+    NET_PIECES_MAX = 64,
+    NET_ACTIONS_MAX = 16,
     NET_FIRST_DESCRIPTOR = 3,
-    NET_BUSY_MAX = 64,              /* Waits in one millisecond in which nothing moves. */
-    NET_WAITS_MAX = 200000,         /* Waits in one test. */
-    NET_MOVED_MAX = 4096, NET_SESSIONS_MAX = 2 * NET_NODES_MAX
+    NET_BUSY_MAX = 64,      /* Waits in one millisecond in which nothing moves. */
+    NET_WAITS_MAX = 200000, /* Waits in one test. */
+    NET_MOVED_MAX = 4096,
+    NET_SESSIONS_MAX = 2 * NET_NODES_MAX
 };
 
 /* The outcome of a connection attempt. */
@@ -56,7 +63,8 @@ struct net_flow {
 struct net_line {
     enum net_line_state state;
     unsigned node;
-    int error;                      /* The error of a connection attempt or of a reset; reported once. */
+    /* The error of a connection attempt or of a reset; reported once. */
+    int error;
     uint64_t connects_at;
     bool refuses;                   /* It does so whatever the host does. */
     bool client_left, node_left;
@@ -82,13 +90,15 @@ struct net_host {
     enum net_welcome welcome;
     bool is_down;
     uint64_t delay_us;              /* One way. */
-    unsigned endpoint_count;        /* Endpoints of its name; those before the last one refuse at once. */
+    /* Endpoints of its name; those before the last one refuse at once. */
+    unsigned endpoint_count;
     bool is_name;                   /* The name must be looked up. */
     int unresolved;                 /* The resolver's error for it; 0: the endpoints. */
     uint64_t lookup_us;             /* The duration of a look-up; UINT64_MAX: for ever. */
     unsigned lookups;               /* Look-ups that were begun. */
     unsigned address;               /* Nobody listens at any other address, see node_move. */
-    size_t sever_to_node, sever_to_client;  /* They count for connections from now on; SIZE_MAX: they hold. */
+    /* They count for connections from now on; SIZE_MAX: they hold. */
+    size_t sever_to_node, sever_to_client;
     unsigned connects;
 };
 
@@ -113,12 +123,16 @@ static struct {
     uint64_t wall_offset_us;
 
     /* Set when several threads are played, see scripted_thread.h. NULL: there is one. */
-    void (*sleeps)(struct net_wait *waits, size_t count, uint64_t until_us);   /* Instead of letting time pass. */
-    void (*watches)(const char *what);                                         /* At each call that is about a descriptor. */
-    void (*leaves)(void);                                                      /* Instead of jumping to `escape`. */
+    /* Instead of letting time pass. */
+    void (*sleeps)(struct net_wait *waits, size_t count, uint64_t until_us);
+    /* At each call that is about a descriptor. */
+    void (*watches)(const char *what);
+    /* Instead of jumping to `escape`. */
+    void (*leaves)(void);
 
     /* Faults. Chances are of 1000. */
-    bool new_numbers;               /* Each descriptor gets a new number, so a use after its end is always noticed. */
+    /* Each descriptor gets a new number, so a use after its end is always noticed. */
+    bool new_numbers;
     size_t send_max, receive_max;   /* Bytes that one call moves; 0: any number. */
     size_t window;                  /* Bytes on their way to a node. */
     unsigned again, breaks, signals, blind, suspends, full, no_entropy;
@@ -138,7 +152,8 @@ static struct {
         uint8_t bytes[NET_MOVED_MAX];
     } moved[NET_SESSIONS_MAX];      /* The trace must report these next. */
     unsigned moved_first, moved_count;
-    uint64_t looks, looks_before;   /* Looks at the clock, all and those before the last bytes came. */
+    /* Looks at the clock, all and those before the last bytes came. */
+    uint64_t looks, looks_before;
     char breach[200];
     jmp_buf escape;                 /* The place to leave a call that would never return. */
 } net;
@@ -186,17 +201,21 @@ static inline void net_check_turn(const char *what)
 
 /* ---- Bytes on their way ---- */
 
-static inline void flow_add(struct net_flow *flow, enum net_piece_kind kind, const void *data, size_t size, uint64_t at)
+static inline void flow_add(struct net_flow *flow, enum net_piece_kind kind, const void *data,
+                            size_t size, uint64_t at)
 {
     struct net_piece *last = flow->count > 0 ? &flow->pieces[flow->count - 1] : NULL;
     if (last && at < last->at) at = last->at;
     if (size > 0) model_bytes_add(&flow->bytes, data, size);
-    if (last && last->kind == NET_DATA && kind == NET_DATA && (last->at == at || flow->count >= NET_PIECES_MAX - 2)) {
+    if (last && last->kind == NET_DATA && kind == NET_DATA &&
+        (last->at == at || flow->count >= NET_PIECES_MAX - 2)) {
         last->size += size;
         last->at = at;
         return;
     }
-    if (flow->count < NET_PIECES_MAX) flow->pieces[flow->count++] = (struct net_piece){ kind, at, size };
+    if (flow->count < NET_PIECES_MAX) flow->pieces[flow->count++] = (struct net_piece){
+        kind, at, size
+    };
 }
 
 /* The part that passes, since a connection may break after any byte. */
@@ -271,7 +290,8 @@ static inline void node_reads(struct net_line *line, const void *data, size_t si
 {
     struct net_host *host = &net.hosts[line->node];
     const unsigned k = line->node;
-    if (!line->node_left) model_session_receive(&host->node, &line->session, data, size, net.now_us);
+    if (!line->node_left)
+        model_session_receive(&host->node, &line->session, data, size, net.now_us);
     if (host->node.breach[0] != '\0') net_break("node %u: %s", k, host->node.breach);
     host_flush(k);
 }
@@ -371,9 +391,12 @@ static inline void net_happen(void)
         actions_happen();
         for (unsigned i = 0; i < net.line_count; i++) {
             struct net_line *line = &net.lines[i];
-            if (line->state == NET_CONNECTING && line->connects_at <= net.now_us) line_connects(line);
-            if (line->to_node.count > 0 && line->to_node.pieces[0].at <= net.now_us) node_gets(line);
-            if (line->to_client.count > 0 && line->to_client.pieces[0].at <= net.now_us) client_gets(line);
+            if (line->state == NET_CONNECTING && line->connects_at <= net.now_us)
+                line_connects(line);
+            if (line->to_node.count > 0 && line->to_node.pieces[0].at <= net.now_us)
+                node_gets(line);
+            if (line->to_client.count > 0 && line->to_client.pieces[0].at <= net.now_us)
+                client_gets(line);
         }
     }
 }
@@ -409,7 +432,9 @@ static inline int descriptor_open(enum net_kind_of kind, unsigned line)
     if (net.new_numbers) fd = net.next_descriptor++;
     while (fd < NET_DESCRIPTORS_MAX && net.descriptors[fd].kind != NET_CLOSED) fd++;
     if (fd >= NET_DESCRIPTORS_MAX) return -EMFILE;
-    net.descriptors[fd] = (struct net_descriptor){ .kind = kind, .line = line, .number = ++net.numbers };
+    net.descriptors[fd] = (struct net_descriptor){
+        .kind = kind, .line = line, .number = ++net.numbers
+    };
     net.open_count++;
     net.opened++;
     return fd;
@@ -417,7 +442,8 @@ static inline int descriptor_open(enum net_kind_of kind, unsigned line)
 
 static inline struct net_descriptor *descriptor(int fd, const char *what)
 {
-    if (fd >= 0 && fd < NET_DESCRIPTORS_MAX && net.descriptors[fd].kind != NET_CLOSED) return &net.descriptors[fd];
+    if (fd >= 0 && fd < NET_DESCRIPTORS_MAX && net.descriptors[fd].kind != NET_CLOSED)
+        return &net.descriptors[fd];
     net_break("%s on descriptor %d, which is not open", what, fd);
     return NULL;
 }
@@ -433,18 +459,22 @@ static inline struct net_line *line_of(int fd, const char *what)
 /* The number that no other connection has; 0: none. */
 static inline uint64_t net_number_of(int fd)
 {
-    return fd < 0 || fd >= NET_DESCRIPTORS_MAX || net.descriptors[fd].kind == NET_CLOSED ? 0 : net.descriptors[fd].number;
+    return fd < 0 || fd >= NET_DESCRIPTORS_MAX || net.descriptors[fd].kind == NET_CLOSED
+               ? 0
+               : net.descriptors[fd].number;
 }
 
 /* ---- net/redlock_net.h: endpoints ---- */
 
-/* The host nK is node K. Word 0 of an endpoint is the node, word 1 which of its endpoints, word 2 its address then. */
+/* The host nK is node K. Word 0 of an endpoint is the node, word 1 which of its endpoints, word 2
+ * its address then. */
 static inline void host_resolved(unsigned k, struct net_resolved *resolved)
 {
     const struct net_host *host = &net.hosts[k];
     memset(resolved, 0, sizeof *resolved);
     resolved->code = host->unresolved;
-    for (unsigned i = 0; host->unresolved == 0 && i < host->endpoint_count && i < NET_ENDPOINTS_MAX; i++) {
+    for (unsigned i = 0; host->unresolved == 0 && i < host->endpoint_count && i < NET_ENDPOINTS_MAX;
+         i++) {
         struct net_endpoint *endpoint = &resolved->endpoints[resolved->count++];
         *endpoint = (struct net_endpoint){ .words = { k, i + 1, host->address }, .size = 24 };
     }
@@ -468,7 +498,8 @@ int net_resolve_begin(const struct net_address *address, struct net_resolved *re
     if (fd < 0) return -1;
     net.has_lookups = true;
     net.hosts[k].lookups++;
-    net.descriptors[fd].known_at = net.hosts[k].lookup_us == UINT64_MAX ? UINT64_MAX : net.now_us + net.hosts[k].lookup_us;
+    net.descriptors[fd].known_at =
+        net.hosts[k].lookup_us == UINT64_MAX ? UINT64_MAX : net.now_us + net.hosts[k].lookup_us;
     return fd;
 }
 
@@ -476,7 +507,8 @@ bool net_resolve_end(int fd, struct net_resolved *resolved)
 {
     struct net_descriptor *d = descriptor(fd, "end of a look-up");
     net_check_turn("end of a look-up");
-    if (d && d->kind != NET_LOOKUP) net_break("the end of a look-up on descriptor %d, which is none", fd);
+    if (d && d->kind != NET_LOOKUP)
+        net_break("the end of a look-up on descriptor %d, which is none", fd);
     if (!d || d->known_at > net.now_us) return false;
     if (d->known_at == 0) net_break("a look-up ended twice");
     d->known_at = 0;
@@ -492,7 +524,9 @@ bool net_resolve_denies(int code)
 
 const char *net_resolve_text(int code)
 {
-    return code == NET_NO_HOST ? "no such host" : code == NET_NO_LOOKUP ? "too many open files" : "the name server failed";
+    return code == NET_NO_HOST     ? "no such host"
+           : code == NET_NO_LOOKUP ? "too many open files"
+                                   : "the name server failed";
 }
 
 const char *net_error_text(int error)
@@ -529,7 +563,8 @@ int net_connect(const struct net_endpoint *endpoint, bool *connected)
 {
     const unsigned k = (unsigned)endpoint->words[0];
     struct net_host *host = &net.hosts[k];
-    const bool refuses = host->is_down || host->welcome == NET_REFUSES_AT_ONCE || endpoint->words[1] < host->endpoint_count ||
+    const bool refuses = host->is_down || host->welcome == NET_REFUSES_AT_ONCE ||
+                         endpoint->words[1] < host->endpoint_count ||
                          endpoint->words[2] != host->address;
     struct net_line *line;
     unsigned index;
@@ -537,8 +572,10 @@ int net_connect(const struct net_endpoint *endpoint, bool *connected)
     net_check_turn("connect");
     net_moves();
     host->connects++;
-    if (endpoint->size != 24 || k >= net.node_count) net_break("connect to what was never resolved");
-    if (refuses && (host->welcome == NET_REFUSES_AT_ONCE || net_below(2) == 0)) return -ECONNREFUSED;
+    if (endpoint->size != 24 || k >= net.node_count)
+        net_break("connect to what was never resolved");
+    if (refuses && (host->welcome == NET_REFUSES_AT_ONCE || net_below(2) == 0))
+        return -ECONNREFUSED;
     line = line_begin(k, &index);
     if (!line) return -ENOMEM;
     fd = descriptor_open(NET_SOCKET, index);
@@ -567,14 +604,16 @@ int net_connect_result(int fd)
     return error;
 }
 
-/* The trace must report each move before anything is sent; and received bytes in the order of their arrival. Sentinels are not in
- * it. */
-static inline void net_note(const struct net_line *line, enum redlock_traffic what, const void *data, size_t size)
+/* The trace must report each move before anything is sent; and received bytes in the order of their
+ * arrival. Sentinels are not in it. */
+static inline void net_note(const struct net_line *line, enum redlock_traffic what,
+                            const void *data, size_t size)
 {
     net_moves();
     if (!net.has_trace || net.hosts[line->node].node.role == MODEL_SENTINEL) return;
     if (what == REDLOCK_SENT && net.moved_count > 0) net_break("bytes that moved were not traced");
-    if (net.moved_count == NET_SESSIONS_MAX) net_break("bytes that came to all sessions were not traced");
+    if (net.moved_count == NET_SESSIONS_MAX)
+        net_break("bytes that came to all sessions were not traced");
     if (net.breach[0] != '\0') return;
     if (size > NET_MOVED_MAX) net_break("more bytes at once than the test expects");
     const unsigned at = (net.moved_first + net.moved_count++) % NET_SESSIONS_MAX;
@@ -633,7 +672,8 @@ ptrdiff_t net_receive(int fd, void *data, size_t size)
     if (line->arrived.size == 0) return line->has_ended ? NET_END : 0;
     if (net_happens(net.again)) return 0;
     if (size > line->arrived.size) size = line->arrived.size;
-    if (net.receive_max > 0 && size > net.receive_max) size = 1 + (size_t)net_below(net.receive_max);
+    if (net.receive_max > 0 && size > net.receive_max)
+        size = 1 + (size_t)net_below(net.receive_max);
     memcpy(data, line->arrived.data, size);
     model_bytes_drop(&line->arrived, size);
     net_note(line, REDLOCK_RECEIVED, data, size);
@@ -645,7 +685,8 @@ static inline void line_leave(struct net_line *line)
 {
     line->client_left = true;
     if (line->state != NET_OPEN) line->node_left = true;
-    else if (!line->node_left) flow_add(&line->to_node, NET_FIN, NULL, 0, net.now_us + net.hosts[line->node].delay_us);
+    else if (!line->node_left)
+        flow_add(&line->to_node, NET_FIN, NULL, 0, net.now_us + net.hosts[line->node].delay_us);
     line_free_if_left(line);
 }
 
@@ -679,7 +720,8 @@ static inline uint8_t wait_ready(const struct net_wait *wait)
     const struct net_descriptor *d = wait->fd < 0 ? NULL : descriptor(wait->fd, "wait");
     if (!d) return 0;
     if (d->kind == NET_SELF_PIPE) return net.was_written ? (uint8_t)(wait->events & NET_READ) : 0;
-    if (d->kind == NET_LOOKUP) return d->known_at <= net.now_us ? (uint8_t)(wait->events & NET_READ) : 0;
+    if (d->kind == NET_LOOKUP)
+        return d->known_at <= net.now_us ? (uint8_t)(wait->events & NET_READ) : 0;
     return d->kind == NET_SOCKET ? socket_ready(&net.lines[d->line], wait->events) : 0;
 }
 
@@ -705,7 +747,8 @@ static inline void net_escape(const char *why)
 static inline void wait_is_counted(void)
 {
     if (net.now_us - net.busy_since >= 1000) net_moves();
-    if (++net.busy_count > NET_BUSY_MAX) net_escape("a loop waits again and again while nothing moves");
+    if (++net.busy_count > NET_BUSY_MAX)
+        net_escape("a loop waits again and again while nothing moves");
     if (++net.wait_count > NET_WAITS_MAX) net_escape("a loop waits for ever");
 }
 
@@ -773,7 +816,8 @@ void net_self_pipe_write(int fd)
 {
     const struct net_descriptor *d = fd < 0 ? NULL : descriptor(fd, "ring");
     if (!d) return;
-    if (d->kind != NET_SELF_PIPE_END) net_break("a wake-up on descriptor %d, which is no self-pipe's", fd);
+    if (d->kind != NET_SELF_PIPE_END)
+        net_break("a wake-up on descriptor %d, which is no self-pipe's", fd);
     net_moves();
     net.was_written = true;
 }
@@ -818,22 +862,27 @@ int64_t net_process(void)
 
 /* ---- What the client's own calls tell ---- */
 
-static inline void net_trace(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what, const void *data, size_t size)
+static inline void net_trace(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what,
+                             const void *data, size_t size)
 {
     const unsigned bit = 1u << k;
     const bool is_connected = (net.connected_sessions & bit) != 0;
     (void)context;
     if (now_us > net.now_us) net_break("the trace is ahead of the clock");
     if (what == REDLOCK_CONNECTED && is_connected) net_break("session %u is connected twice", k);
-    if (what != REDLOCK_CONNECTED && what != REDLOCK_DISCONNECTED && !is_connected) net_break("bytes without a connection");
+    if (what != REDLOCK_CONNECTED && what != REDLOCK_DISCONNECTED && !is_connected)
+        net_break("bytes without a connection");
     if (what == REDLOCK_CONNECTED) net.connected_sessions |= bit;
     if (what == REDLOCK_DISCONNECTED) net.connected_sessions &= ~bit;
     if (what == REDLOCK_CONNECTED || what == REDLOCK_DISCONNECTED) return;
-    if (net.moved_count == 0 || what != net.moved[net.moved_first].what || size != net.moved[net.moved_first].size ||
+    if (net.moved_count == 0 || what != net.moved[net.moved_first].what ||
+        size != net.moved[net.moved_first].size ||
         memcmp(data, net.moved[net.moved_first].bytes, size) != 0)
         net_break("the trace tells of other bytes than those that moved");
-    /* S2: one look when the last of them had come, before the first was judged; the other is the trace's own. */
-    if (what == REDLOCK_RECEIVED && net.looks - net.looks_before < 2) net_break("bytes were judged by an older time");
+    /* S2: one look when the last of them had come, before the first was judged; the other is the
+     * trace's own. */
+    if (what == REDLOCK_RECEIVED && net.looks - net.looks_before < 2)
+        net_break("bytes were judged by an older time");
     if (net.moved_count > 0) net.moved_count--;
     net.moved_first = (net.moved_first + 1) % NET_SESSIONS_MAX;
 }

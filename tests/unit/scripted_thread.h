@@ -1,12 +1,12 @@
-/* The functions of net/redlock_thread.h, played by coroutines over the scripted net. One thread runs at
- * a time. At each entry of a monitor, each leaving and each wait, a seed or a list of preemptions
- * chooses the thread that goes on, so that all interleavings with so many preemptions can be gone
- * through. Time passes when every thread waits.
+/* The functions of net/redlock_thread.h, played by coroutines over the scripted net. One thread
+ * runs at a time. At each entry of a monitor, each leaving and each wait, a seed or a list of
+ * preemptions chooses the thread that goes on, so that all interleavings with so many preemptions
+ * can be gone through. Time passes when every thread waits.
  *
  * These are breaches, reported by net.breach: a monitor that is left, signalled or waited for by a
- * thread that has not entered it, entered twice, or closed while somebody is in it; threads that wait
- * for each other for ever; a descriptor that is touched, while the keeper's thread runs, by another
- * thread, or outside the monitor. */
+ * thread that has not entered it, entered twice, or closed while somebody is in it; threads that
+ * wait for each other for ever; a descriptor that is touched, while the keeper's thread runs, by
+ * another thread, or outside the monitor. */
 #ifndef SCRIPTED_THREAD_H
 #define SCRIPTED_THREAD_H
 
@@ -24,7 +24,8 @@
 
 enum {
     CREW_MAX = 4,
-    CREW_STACK = 4 * 1024 * 1024,   /* Far enough apart for valgrind to see that one stack is left for another. */
+    /* Far enough apart for valgrind to see that one stack is left for another. */
+    CREW_STACK = 4 * 1024 * 1024,
     CREW_PREEMPTIONS_MAX = 2,
     CREW_STEPS_MAX = 20000
 };
@@ -75,7 +76,8 @@ static inline bool crew_can_run(const struct crew_member *member)
     case CREW_RUNS:   return true;
     case CREW_ENTERS: return crew.owner < 0;
     case CREW_WAITS:  return crew.owner < 0 && member->is_told;
-    case CREW_SLEEPS: return net.now_us >= member->until_us || waits_ready(member->waits, member->wait_count) > 0;
+    case CREW_SLEEPS:
+        return net.now_us >= member->until_us || waits_ready(member->waits, member->wait_count) > 0;
     case CREW_JOINS:  return crew_members[member->joins].state == CREW_ENDED;
     case CREW_ENDED:  break;
     }
@@ -187,7 +189,8 @@ static inline void crew_join(unsigned index)
 static inline void crew_watch(const char *what)
 {
     if (crew.keeper < 0) return;
-    if (crew.current != (unsigned)crew.keeper) net_break("%s by another thread than the keeper's", what);
+    if (crew.current != (unsigned)crew.keeper)
+        net_break("%s by another thread than the keeper's", what);
     if (crew.owner != crew.keeper) net_break("%s outside the monitor", what);
 }
 
@@ -217,7 +220,8 @@ static inline void crew_run(void *(*body)(void *context))
 
 enum { CREW_MAGIC = 0x6d6f6e69 };
 
-static inline void monitor_check(const struct net_monitor *monitor, bool is_inside, const char *what)
+static inline void monitor_check(const struct net_monitor *monitor, bool is_inside,
+                                 const char *what)
 {
     if (monitor->words[0] != CREW_MAGIC) net_break("%s of a monitor that is not open", what);
     if (is_inside != (crew.owner == (int)crew.current)) net_break("%s from the wrong side", what);

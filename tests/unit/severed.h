@@ -1,9 +1,11 @@
-/* Connections severed after every byte, in each direction, during an operation. The tests of that share this file.
+/* Connections severed after every byte, in each direction, during an operation. The tests of that
+ * share this file.
  *
- * Node 0 has a rival's key, so of five nodes the lock needs three of the other four. Two clients with
- * subscriptions make the worlds large, so they have three nodes, and need both of the others. Whatever
- * is severed, the status is right, the holder never believes more than a quorum keeps and no two hold
- * (the cluster watches), the rival's key stays, and soon after the healing nothing of ours is left. */
+ * Node 0 has a rival's key, so of five nodes the lock needs three of the other four. Two clients
+ * with subscriptions make the worlds large, so they have three nodes, and need both of the others.
+ * Whatever is severed, the status is right, the holder never believes more than a quorum keeps and
+ * no two hold (the cluster watches), the rival's key stays, and soon after the healing nothing of
+ * ours is left. */
 #ifndef SEVERED_H
 #define SEVERED_H
 
@@ -23,8 +25,8 @@ struct cut;
 
 struct operation {
     const char *name;
-    /* Arms the cut where it begins to count, and goes on until the operation is over; and also any work
-     * that is due after the healing. */
+    /* Arms the cut where it begins to count, and goes on until the operation is over; and also any
+     * work that is due after the healing. */
     void (*begins)(struct cluster *cluster, const struct cut *cut);
     void (*ends)(struct cluster *cluster);  /* NULL: nothing. */
     unsigned client;        /* The client whose connections are severed. */
@@ -35,7 +37,8 @@ struct operation {
 struct cut {
     const struct operation *operation;
     enum kind kind;
-    bool is_flushed;        /* No node knows the scripts any more, so each is answered with NOSCRIPT and sent as EVAL. */
+    /* No node knows the scripts any more, so each is answered with NOSCRIPT and sent as EVAL. */
+    bool is_flushed;
     unsigned mask;          /* The severed nodes. */
     bool to_node;           /* The direction in which bytes are counted. */
     bool lasts;             /* New connections are refused until the healing. */
@@ -48,7 +51,9 @@ static inline void arm(struct cluster *cluster, const struct cut *cut)
     if (cut->is_flushed) kind_flush_scripts(cluster);
     for (unsigned k = 0; k < cluster->node_count; k++) {
         if (!(cut->mask >> k & 1)) continue;
-        *(cut->to_node ? &LINK(c, k)->to_node : &LINK(c, k)->to_client) = (struct cluster_sever){ true, cut->after };
+        *(cut->to_node ? &LINK(c, k)->to_node : &LINK(c, k)->to_client) = (struct cluster_sever){
+            true, cut->after
+        };
         LINK(c, k)->cut = cut->lasts;
     }
 }
@@ -66,11 +71,12 @@ static inline bool has_cut(struct cluster *cluster, const struct cut *cut)
 static inline void sever(const struct cut *cut, bool *was_cut)
 {
     const struct operation *operation = cut->operation;
-    CLUSTER_COLD(operation->listens ? SEVERED_NODES_LISTENING : SEVERED_NODES, operation->listens ? 2 : 1,
-                 config.wake_ups = operation->listens);
-    TAP_CONTEXT("%s of %s%s, nodes %x, %s severed after %zu bytes%s", operation->name, kind_names[cut->kind],
-                cut->is_flushed ? " behind SCRIPT FLUSH" : "", cut->mask, cut->to_node ? "to the node" : "to the client",
-                cut->after, cut->lasts ? " for a while" : "");
+    CLUSTER_COLD(operation->listens ? SEVERED_NODES_LISTENING : SEVERED_NODES,
+                 operation->listens ? 2 : 1, config.wake_ups = operation->listens);
+    TAP_CONTEXT("%s of %s%s, nodes %x, %s severed after %zu bytes%s", operation->name,
+                kind_names[cut->kind], cut->is_flushed ? " behind SCRIPT FLUSH" : "", cut->mask,
+                cut->to_node ? "to the node" : "to the client", cut->after,
+                cut->lasts ? " for a while" : "");
     RIVAL(0, "door", 600000);
     RIVAL(0, "door:1", 600000);
     if (!cut->is_flushed) kind_teach_scripts(cluster);
@@ -108,8 +114,8 @@ static inline void sever_everywhere(struct cut cut)
     CHECK(cut.after > 4 && cut.after < SEVERED_BYTES_MAX);
 }
 
-/* All nodes but the one that refuses, which is asked little; one; and half of them. Commands with the
- * text of a script are long, so one way is enough for them. */
+/* All nodes but the one that refuses, which is asked little; one; and half of them. Commands with
+ * the text of a script are long, so one way is enough for them. */
 static const struct cut ways[] = {
     { .mask = SEVERED_ALL },
     { .mask = SEVERED_ALL, .lasts = true },
@@ -125,15 +131,16 @@ static inline void sever_in_every_way(const struct operation *operation, enum ki
         cut.operation = operation;
         cut.kind = kind;
         cut.to_node = i % 2;
-        if (!cut.lasts || !operation->is_first) /* There must be a connection before one can be severed. */
-            sever_everywhere(cut);
+        /* There must be a connection before one can be severed. */
+        if (!cut.lasts || !operation->is_first) sever_everywhere(cut);
     }
 }
 
 static inline void sever_every_kind(const struct operation *operation)
 {
+    /* Waiting and waking do not depend on tickets. */
     for (unsigned kind = 0; kind < KIND_COUNT; kind++)
-        if (!operation->listens || kind != KIND_TICKET) /* Waiting and waking do not depend on tickets. */
+        if (!operation->listens || kind != KIND_TICKET)
             sever_in_every_way(operation, (enum kind)kind);
 }
 

@@ -27,7 +27,8 @@ TEST(an_adopted_lock_that_is_gone_is_not_extended)
 {
     CLUSTER(3);
     cluster->no_promise = true;
-    CHECK_INT(cluster_adopt(cluster, 0, 0, "door", "0123456789abcdef0123456789abcdef01234567"), REDLOCK_OK);
+    CHECK_INT(cluster_adopt(cluster, 0, 0, "door", "0123456789abcdef0123456789abcdef01234567"),
+              REDLOCK_OK);
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
     EXPECT_NOT_HELD(0);
@@ -53,13 +54,15 @@ TEST(the_release_of_an_adopted_lock_takes_no_rivals_key)
     CLUSTER(3);
     cluster->no_promise = true;
     RIVAL_ON_ALL("door", DOOR_TTL);
-    CHECK_INT(cluster_adopt(cluster, 0, 0, "door", "0123456789abcdef0123456789abcdef01234567"), REDLOCK_OK);
+    CHECK_INT(cluster_adopt(cluster, 0, 0, "door", "0123456789abcdef0123456789abcdef01234567"),
+              REDLOCK_OK);
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_LOST);
     for (unsigned k = 0; k < 3; k++) EXPECT_RIVAL_KEY(k, "door");
 }
 
-/* A command of a shell needs this. It is a new process without a connection yet, and the release must get through. */
+/* A command of a shell needs this. It is a new process without a connection yet, and the release
+ * must get through. */
 static void release_cold(bool is_first_connected)
 {
     CLUSTER_COLD(3, 2, (void)0);
@@ -90,12 +93,24 @@ TEST(an_adopted_lock_can_be_released_before_anything_or_only_one_node_is_connect
 }
 
 /* Ways in which nothing comes of an adopted lock. */
-enum vain { TOO_LONG, TOO_SHORT, REFUSED_BY_ONE, NODES_HANG, CANCELLED, CONFIRMED_FOR_A_MOMENT, NOT_TRIED, VAIN_COUNT };
+enum vain {
+    TOO_LONG,
+    TOO_SHORT,
+    REFUSED_BY_ONE,
+    NODES_HANG,
+    CANCELLED,
+    CONFIRMED_FOR_A_MOMENT,
+    NOT_TRIED,
+    VAIN_COUNT
+};
 
 static void extend_in_vain(struct cluster *cluster, enum vain vain)
 {
     switch (vain) {
-    case TOO_LONG:       CHECK_INT(cluster_extend(cluster, 1, 0, cluster->config.guard_ms + 1), REDLOCK_TTL_OVER_GUARD); break;
+    case TOO_LONG:
+        CHECK_INT(cluster_extend(cluster, 1, 0, cluster->config.guard_ms + 1),
+                  REDLOCK_TTL_OVER_GUARD);
+        break;
     case TOO_SHORT:      CHECK_INT(cluster_extend(cluster, 1, 0, 1), REDLOCK_BAD_TTL); break;
     case REFUSED_BY_ONE: ANSWERS(0, "EVALSHA", "-OOM no\r\n"); HANG(1); EXTEND(1, DOOR_TTL); break;
     case NODES_HANG:     HANG(0); HANG(1); EXTEND(1, DOOR_TTL); break;
@@ -191,7 +206,8 @@ TEST(what_comes_late_to_a_cancelled_inspection_says_nothing_to_the_next_operatio
 TEST(adopt_refuses_what_is_no_token)
 {
     static const char *const bad[] = {
-        "", "abc", "0123456789abcdef0123456789abcdef0123456", "0123456789abcdef0123456789abcdef012345678",
+        "", "abc", "0123456789abcdef0123456789abcdef0123456",
+        "0123456789abcdef0123456789abcdef012345678",
         "0123456789ABCDEF0123456789abcdef01234567", "0123456789abcdef0123456789abcdef0123456g",
         "0123456789abcdef 123456789abcdef01234567",
     };
@@ -201,9 +217,11 @@ TEST(adopt_refuses_what_is_no_token)
         CHECK_INT(cluster_adopt(cluster, 0, 0, "door", bad[i]), REDLOCK_BAD_TOKEN);
         EXPECT_NOT_HELD(0);
     }
-    CHECK_INT(cluster_adopt(cluster, 0, 0, "", "0123456789abcdef0123456789abcdef01234567"), REDLOCK_BAD_RESOURCE);
+    CHECK_INT(cluster_adopt(cluster, 0, 0, "", "0123456789abcdef0123456789abcdef01234567"),
+              REDLOCK_BAD_RESOURCE);
     ACQUIRE(0, "door", DOOR_TTL);
-    CHECK_INT(cluster_adopt(cluster, 0, 0, "door", "0123456789abcdef0123456789abcdef01234567"), REDLOCK_BAD_STATE);
+    CHECK_INT(cluster_adopt(cluster, 0, 0, "door", "0123456789abcdef0123456789abcdef01234567"),
+              REDLOCK_BAD_STATE);
 }
 
 TAP_MAIN

@@ -12,22 +12,26 @@ static uint8_t buffer[BUFFER_SIZE];
 static const struct redlock_name ping[] = { WORD("PING") };
 static const struct redlock_name info[] = { WORD("INFO"), WORD("server") };
 
-static enum redlock_status ask(struct cluster *cluster, struct redlock_question *question, unsigned k,
-                               const struct redlock_name *arguments, unsigned count)
+static enum redlock_status ask(struct cluster *cluster, struct redlock_question *question,
+                               unsigned k, const struct redlock_name *arguments, unsigned count)
 {
-    return redlock_ask(ENGINE(0), question, k, arguments, count, buffer, sizeof buffer, CLIENT_NOW(0));
+    return redlock_ask(ENGINE(0), question, k, arguments, count, buffer, sizeof buffer,
+                       CLIENT_NOW(0));
 }
 
 #define ASK(question, k, ...) \
-    do {                                                                                            \
-        static const struct redlock_name story_words[] = { __VA_ARGS__ };                           \
-        CHECK_INT(ask(cluster, (question), (k), story_words, sizeof story_words / sizeof story_words[0]), REDLOCK_OK); \
+    do { \
+        static const struct redlock_name story_words[] = { __VA_ARGS__ }; \
+        CHECK_INT(ask(cluster, (question), (k), story_words, \
+                      sizeof story_words / sizeof story_words[0]), \
+                  REDLOCK_OK); \
     } while (0)
 
 #define EXPECT_QUESTION(question, status) \
     CHECK_STR(redlock_status_text(redlock_question_status(question)), redlock_status_text(status))
 
-/* The present part of the reply as a text, "*2 +a :7 ". Each item has its depth in front if that is not 0. */
+/* The present part of the reply as a text, "*2 +a :7 ". Each item has its depth in front if that is
+ * not 0. */
 static const char *reply_of(struct redlock_question *question)
 {
     static char text[BUFFER_SIZE + 64];
@@ -35,15 +39,17 @@ static const char *reply_of(struct redlock_question *question)
     struct redlock_item item;
     size_t used = 0;
     while (redlock_next_item(question, &item)) {
-        const bool has_number = item.type == REDLOCK_ITEM_INTEGER || item.type == REDLOCK_ITEM_ARRAY;
+        const bool has_number =
+            item.type == REDLOCK_ITEM_INTEGER || item.type == REDLOCK_ITEM_ARRAY;
         if (item.depth > 0)
             used += (size_t)snprintf(text + used, sizeof text - used, "%u", item.depth);
         if (item.first)
             used += (size_t)snprintf(text + used, sizeof text - used, "%c", types[item.type]);
         if (has_number)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%lld", (long long)item.integer);
-        used += (size_t)snprintf(text + used, sizeof text - used, "%.*s%s", (int)item.size, (const char *)item.bytes,
-                                 item.last ? " " : "");
+            used +=
+                (size_t)snprintf(text + used, sizeof text - used, "%lld", (long long)item.integer);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%.*s%s", (int)item.size,
+                                 (const char *)item.bytes, item.last ? " " : "");
     }
     text[used] = '\0';
     return text;
@@ -155,7 +161,8 @@ TEST(the_answer_to_a_forgotten_question_is_dropped)
     EXPECT_QUESTION(&first, REDLOCK_CANCELLED);
     memset(&first, 0xa5, sizeof first);
     ASK(&second, 0, WORD("PING"));
-    CHECK_INT(redlock_ask(ENGINE(0), &third, 0, ping, 1, other, sizeof other, CLIENT_NOW(0)), REDLOCK_OK);
+    CHECK_INT(redlock_ask(ENGINE(0), &third, 0, ping, 1, other, sizeof other, CLIENT_NOW(0)),
+              REDLOCK_OK);
     RUN_MS(5);
     EXPECT_REPLY(&second, "+second ");
     EXPECT_REPLY(&third, "+third ");
@@ -198,8 +205,11 @@ TEST(what_does_not_fit_in_the_buffer_is_cut_and_told)
     struct redlock_question question;
     uint8_t small[80];
     CLUSTER(N);
-    ANSWERS(0, "PING", "*4\r\n+one\r\n$60\r\n012345678901234567890123456789012345678901234567890123456789\r\n+two\r\n+three\r\n");
-    CHECK_INT(redlock_ask(ENGINE(0), &question, 0, ping, 1, small, sizeof small, CLIENT_NOW(0)), REDLOCK_OK);
+    ANSWERS(0, "PING",
+            "*4\r\n+one\r\n$60\r\n012345678901234567890123456789012345678901234567890123456789\r\n+"
+            "two\r\n+three\r\n");
+    CHECK_INT(redlock_ask(ENGINE(0), &question, 0, ping, 1, small, sizeof small, CLIENT_NOW(0)),
+              REDLOCK_OK);
     RUN_MS(5);
     EXPECT_QUESTION(&question, REDLOCK_OK);
     CHECK(redlock_question_is_cut(&question));
@@ -217,11 +227,13 @@ TEST(a_reply_never_leaves_its_buffer)
     ANSWERS(0, "PING", "+0123456789\r\n");
     for (size_t size = 0; size < 64; size++) {
         memset(guarded, 0xa5, sizeof guarded);
-        CHECK_INT(redlock_ask(ENGINE(0), &question, 0, ping, 1, guarded, size, CLIENT_NOW(0)), REDLOCK_OK);
+        CHECK_INT(redlock_ask(ENGINE(0), &question, 0, ping, 1, guarded, size, CLIENT_NOW(0)),
+                  REDLOCK_OK);
         RUN_MS(5);
         EXPECT_QUESTION(&question, REDLOCK_OK);
         for (size_t i = size; i < sizeof guarded; i++) CHECK_INT(guarded[i], 0xa5);
-        CHECK(redlock_question_is_cut(&question) ? size < 34 : size >= 10);     /* Its 10 bytes, and 24 at most. */
+        /* Its 10 bytes, and 24 at most. */
+        CHECK(redlock_question_is_cut(&question) ? size < 34 : size >= 10);
     }
 }
 
@@ -232,7 +244,8 @@ static void find_room_for(const char *reply, size_t *least)
     for (*least = 0; *least < BUFFER_SIZE; ++*least) {
         CLUSTER(1);
         ANSWERS(0, "PING", reply);
-        CHECK_INT(redlock_ask(ENGINE(0), &question, 0, ping, 1, buffer, *least, CLIENT_NOW(0)), REDLOCK_OK);
+        CHECK_INT(redlock_ask(ENGINE(0), &question, 0, ping, 1, buffer, *least, CLIENT_NOW(0)),
+                  REDLOCK_OK);
         RUN_MS(5);
         if (!redlock_question_is_cut(&question)) return;
     }
@@ -258,7 +271,9 @@ TEST(questions_to_several_nodes_get_their_own_answers_in_whatever_order_they_com
     ANSWERS(0, "PING", "+late\r\n");
     ANSWERS(1, "PING", "+soon\r\n");
     for (unsigned k = 0; k < 2; k++)
-        CHECK_INT(redlock_ask(ENGINE(0), &questions[k], k, ping, 1, buffers[k], sizeof buffers[k], CLIENT_NOW(0)), REDLOCK_OK);
+        CHECK_INT(redlock_ask(ENGINE(0), &questions[k], k, ping, 1, buffers[k], sizeof buffers[k],
+                              CLIENT_NOW(0)),
+                  REDLOCK_OK);
     RUN_MS(20);
     EXPECT_QUESTION(&questions[0], REDLOCK_PENDING);
     EXPECT_QUESTION(&questions[1], REDLOCK_OK);
@@ -291,8 +306,10 @@ TEST(a_long_reply_passes_through_a_small_buffer_that_is_emptied_in_time)
     snprintf(reply, sizeof reply, "$%d\r\n%*s\r\n", LONG, LONG, "x");
     ANSWERS(0, "PING", reply);
     LINK(0, 0)->receive_max = 64;
-    CHECK_INT(redlock_ask(ENGINE(0), &question, 0, ping, 1, small, sizeof small, CLIENT_NOW(0)), REDLOCK_OK);
-    while (redlock_question_status(&question) == REDLOCK_PENDING && cluster_step(cluster, cluster->now_us + 1000000))
+    CHECK_INT(redlock_ask(ENGINE(0), &question, 0, ping, 1, small, sizeof small, CLIENT_NOW(0)),
+              REDLOCK_OK);
+    while (redlock_question_status(&question) == REDLOCK_PENDING &&
+           cluster_step(cluster, cluster->now_us + 1000000))
         while (redlock_next_item(&question, &item)) size += item.size;
     while (redlock_next_item(&question, &item)) size += item.size;
     EXPECT_QUESTION(&question, REDLOCK_OK);
@@ -303,7 +320,8 @@ TEST(a_long_reply_passes_through_a_small_buffer_that_is_emptied_in_time)
 TEST(a_question_that_would_change_the_connection_is_refused)
 {
     static const char *const words[] = {
-        "SELECT", "select", "AUTH", "HELLO", "RESET", "QUIT", "MULTI", "EXEC", "DISCARD", "MONITOR", "SYNC", "PSYNC", "REPLCONF",
+        "SELECT", "select", "AUTH", "HELLO", "RESET", "QUIT", "MULTI", "EXEC", "DISCARD", "MONITOR",
+        "SYNC", "PSYNC", "REPLCONF",
         "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE"
     };
     static const struct redlock_name skip[] = { WORD("cLiEnT"), WORD("rEpLy"), WORD("SKIP") };
@@ -348,7 +366,9 @@ TEST(a_word_that_is_like_a_refused_one_is_asked)
 TEST(arguments_that_leave_no_room_for_the_next_are_refused)
 {
     static uint8_t bytes[REDLOCK_SEND_SIZE];
-    struct redlock_name large[] = { WORD("ECHO"), { .bytes = bytes, .size = sizeof bytes }, WORD("x") };
+    struct redlock_name large[] = {
+        WORD("ECHO"), { .bytes = bytes, .size = sizeof bytes }, WORD("x")
+    };
     struct redlock_question question;
     unsigned refused = 0;
     CLUSTER(N);
@@ -451,7 +471,9 @@ TEST(a_question_ends_when_the_connection_it_waits_for_does_not_come)
 /* S16 */
 TEST(a_reply_that_is_over_a_limit_or_no_reply_ends_the_question_and_the_connection)
 {
-    static const char *const replies[] = { "*65\r\n", "$65537\r\n", "?\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n" };
+    static const char *const replies[] = {
+        "*65\r\n", "$65537\r\n", "?\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n"
+    };
     struct redlock_question question;
     for (unsigned i = 0; i < sizeof replies / sizeof replies[0]; i++) {
         CLUSTER(N);
@@ -463,7 +485,8 @@ TEST(a_reply_that_is_over_a_limit_or_no_reply_ends_the_question_and_the_connecti
     }
 }
 
-/* A server answers twice. The second answer is taken for that to the lock's command, which it does not suit (S16). */
+/* A server answers twice. The second answer is taken for that to the lock's command, which it does
+ * not suit (S16). */
 TEST(a_second_answer_to_a_question_is_no_grant)
 {
     struct redlock_question question;
@@ -484,9 +507,12 @@ static void sever(bool to_node, size_t after, bool is_cold, bool *was_cut)
 {
     struct redlock_question questions[3];
     CLUSTER_COLD(N, 1, (void)0);
-    TAP_CONTEXT("%s, %s severed after %zu bytes", is_cold ? "cold" : "warm", to_node ? "to the node" : "to the client", after);
+    TAP_CONTEXT("%s, %s severed after %zu bytes", is_cold ? "cold" : "warm",
+                to_node ? "to the node" : "to the client", after);
     if (!is_cold) RUN_MS(STORY_SETTLE_MS);
-    *(to_node ? &LINK(0, 0)->to_node : &LINK(0, 0)->to_client) = (struct cluster_sever){ true, after };
+    *(to_node ? &LINK(0, 0)->to_node : &LINK(0, 0)->to_client) = (struct cluster_sever){
+        true, after
+    };
     ANSWERS(0, "PING", "*2\r\n$4\r\npong\r\n:12\r\n");
     for (unsigned i = 0; i < 3; i++)
         CHECK_INT(ask(cluster, &questions[i], 0, i == 1 ? info : ping, i == 1 ? 2 : 1), REDLOCK_OK);
@@ -494,7 +520,8 @@ static void sever(bool to_node, size_t after, bool is_cold, bool *was_cut)
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(TIMEOUTS_MS + 2000);
     for (unsigned i = 0; i < 3; i++)
-        CHECK(redlock_question_status(&questions[i]) == REDLOCK_OK || redlock_question_status(&questions[i]) == REDLOCK_NO_ANSWER);
+        CHECK(redlock_question_status(&questions[i]) == REDLOCK_OK ||
+              redlock_question_status(&questions[i]) == REDLOCK_NO_ANSWER);
     CHECK(!ENGINE(0)->questions);
     RELEASE(0);
     RUN_MS(1000);
@@ -509,7 +536,8 @@ TEST(questions_end_and_locks_go_on_when_the_connection_ends_after_any_byte)
     for (unsigned i = 0; i < 4; i++) {
         bool was_cut = true;
         size_t after = 0;
-        for (; was_cut && after < BUFFER_SIZE; after += tap_sample()) sever(i & 1, after, i & 2, &was_cut);
+        for (; was_cut && after < BUFFER_SIZE; after += tap_sample())
+            sever(i & 1, after, i & 2, &was_cut);
         CHECK(after > 100 && after < BUFFER_SIZE);
     }
 }

@@ -16,7 +16,8 @@ static void expect_nothing_left(struct cluster *cluster)
 
 TEST(an_acquire_can_be_cancelled_at_any_moment)
 {
-    for (unsigned at_us = 0; at_us <= 3000; at_us += 25) { /* Connecting, handshake, asked, answered. */
+    /* Connecting, handshake, asked, answered. */
+    for (unsigned at_us = 0; at_us <= 3000; at_us += 25) {
         CLUSTER_COLD(3, 1, (void)0);
         TAP_CONTEXT("after %u us", at_us);
         for (unsigned k = 0; k < 3; k++) DELAY_US(k, 100 + 250 * k);

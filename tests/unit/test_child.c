@@ -1,5 +1,6 @@
-/* The command of redlock run is known by a number, which the kernel gives to another process when its whole
- * group is gone. That process gets no signal, and its end is not the command's. The kernel is made up here. */
+/* The command of redlock run is known by a number, which the kernel gives to another process when
+ * its whole group is gone. That process gets no signal, and its end is not the command's. The
+ * kernel is made up here. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -22,7 +23,8 @@ enum { COMMAND = 100, ANOTHER = 200, EXIT_3 = 3 << 8, EXIT_7 = 7 << 8 };
 
 static int group_errno;         /* 0: there is a group of that number, which may be signalled. */
 static unsigned signals_sent;
-static pid_t ended[4];          /* The results of waitpid() one after the other. Each is a number, 0 or -1. */
+/* The results of waitpid() one after the other. Each is a number, 0 or -1. */
+static pid_t ended[4];
 static int statuses[4];
 static size_t told;
 

@@ -37,7 +37,9 @@ TEST(nodes_are_separated_by_commas_or_white_space)
 
 TEST(an_address_that_asks_for_tls_is_refused_where_there_is_none_and_never_reached_without)
 {
-    static const char *const lists[] = { "127.0.0.1:1, rediss://127.0.0.1:2", "127.0.0.1:1, VALKEYS://user:hush@127.0.0.1:2" };
+    static const char *const lists[] = {
+        "127.0.0.1:1, rediss://127.0.0.1:2", "127.0.0.1:1, VALKEYS://user:hush@127.0.0.1:2"
+    };
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         mistake = (struct redlock_mistake){ .node = 99 };
@@ -48,8 +50,8 @@ TEST(an_address_that_asks_for_tls_is_refused_where_there_is_none_and_never_reach
     }
 }
 
-/* "$H1,$H2,$H3,$H4,$H5" with two of them unset is no list of three, since its quorum of two shares no
- * node with the others' quorums. */
+/* "$H1,$H2,$H3,$H4,$H5" with two of them unset is no list of three, since its quorum of two shares
+ * no node with the others' quorums. */
 TEST(s1_an_empty_entry_is_refused_and_its_place_is_told)
 {
     static const struct {
@@ -67,8 +69,10 @@ TEST(s1_an_empty_entry_is_refused_and_its_place_is_told)
         { "127.0.0.1:1 ,\t, 127.0.0.1:2", 1, 14 },
         { "127.0.0.1:1,127.0.0.1:2,,,127.0.0.1:5", 2, 24 },
         { "127.0.0.1:1 127.0.0.1:2,", 2, 24 },
-        { "1.1.1.10 1.1.1.11 1.1.1.12 1.1.1.13 1.1.1.14 1.1.1.15 1.1.1.16 1.1.1.17 1.1.1.18 1.1.1.19 "
-          "1.1.1.20 1.1.1.21 1.1.1.22 1.1.1.23 1.1.1.24,", 15, 135 },
+        { "1.1.1.10 1.1.1.11 1.1.1.12 1.1.1.13 1.1.1.14 1.1.1.15 1.1.1.16 1.1.1.17 1.1.1.18 "
+          "1.1.1.19 "
+          "1.1.1.20 1.1.1.21 1.1.1.22 1.1.1.23 1.1.1.24,",
+          15, 135 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         CHECK_INT(open_list(cases[i].list), REDLOCK_BAD_ADDRESS);

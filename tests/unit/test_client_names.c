@@ -85,7 +85,8 @@ TEST(a_server_that_is_new_behind_a_name_is_found_and_has_no_vote_until_the_guard
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     node_move(2);
     run_for_ms(1000);
-    CHECK_INT(redlock_node_trouble(redlock_engine(&client), 2, net.now_us), REDLOCK_TROUBLE_RESTARTED);
+    CHECK_INT(redlock_node_trouble(redlock_engine(&client), 2, net.now_us),
+              REDLOCK_TROUBLE_RESTARTED);
     CHECK_INT(redlock_extend(&client, &door, 10000), REDLOCK_OK);
     CHECK_INT(redlock_confirmed(&door), 2);
     run_for_ms(GUARD);
@@ -258,8 +259,11 @@ TEST(a_loop_is_woken_by_the_answer_of_the_name_server)
         name_all(123 * MS);
         OPEN;
         const uint64_t began = net.now_us;
-        struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
-        CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us), REDLOCK_OK);
+        struct redlock_request request = {
+            .resource = "door", .resource_size = 4, .ttl_ms = 10000
+        };
+        CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us),
+                  REDLOCK_OK);
         loop_until(&loop, &door, net.now_us + 2000 * MS);
         CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
         CHECK_INT(taken_ms(began), 123);
@@ -286,12 +290,17 @@ TEST(a_loop_finds_its_descriptors_as_promised_whatever_names_do)
         }
         for (unsigned turn = 0; turn < 12; turn++) {
             const unsigned k = (unsigned)net_below(3);
-            struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 1000, .wait_ms = 500 };
+            struct redlock_request request = {
+                .resource = "door", .resource_size = 4, .ttl_ms = 1000, .wait_ms = 500
+            };
             request.wall_us = net_wall_us();
             net.hosts[k].unresolved = (int)net_below(6) > 2 ? 0 : (int)net_below(3);
             if (net_below(2) == 0) node_move(k);
-            if (redlock_lock_status(&door) != REDLOCK_PENDING && redlock_valid_us(&door, net.now_us) == 0)
-                CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us), REDLOCK_OK);
+            if (redlock_lock_status(&door) != REDLOCK_PENDING &&
+                redlock_valid_us(&door, net.now_us) == 0)
+                CHECK_INT(
+                    redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us),
+                    REDLOCK_OK);
             loop_until(&loop, NULL, net.now_us + net_below(700 * MS));
             CHECK_STR(net.breach, "");
         }

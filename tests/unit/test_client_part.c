@@ -35,14 +35,16 @@ TEST(s17_nothing_is_owed_for_an_adopted_lock_that_is_parted_from)
     struct redlock_lock lock;
     open_client();
     adopt(&lock);
-    CHECK_INT(redlock_start_extend(redlock_engine(&client), &lock, 1, redlock_now_us()), REDLOCK_BAD_TTL);
+    CHECK_INT(redlock_start_extend(redlock_engine(&client), &lock, 1, redlock_now_us()),
+              REDLOCK_BAD_TTL);
     redlock_part(&client, &lock);
     CHECK(redlock_idle(&lock));
     CHECK_INT(parted(), 0);
     CHECK_INT((int)redlock_given_up(&client), 0);
 
     adopt(&lock);
-    CHECK_INT(redlock_start_extend(redlock_engine(&client), &lock, TTL_MS, redlock_now_us()), REDLOCK_OK);
+    CHECK_INT(redlock_start_extend(redlock_engine(&client), &lock, TTL_MS, redlock_now_us()),
+              REDLOCK_OK);
     redlock_cancel(redlock_engine(&client), &lock, redlock_now_us());
     redlock_part(&client, &lock);
     CHECK(redlock_idle(&lock));

@@ -1,4 +1,5 @@
-/* Tests the client over a net/ that a script plays, for the contract of redlock_client.h, call by call. */
+/* Tests the client over a net/ that a script plays, for the contract of redlock_client.h,
+ * call by call. */
 #include "scripted_client.h"
 
 /* ---- Opening ---- */
@@ -149,7 +150,9 @@ TEST(a_step_takes_no_more_than_so_much_from_one_node)
     memset(flood, 'x', sizeof flood);
     memcpy(flood, "$40000\r\n", 8);
     memcpy(flood + 40008, "\r\n", 2);
-    model_node_plan(&net.hosts[0].node, (struct model_answer){ .command = "INFO", .bytes = flood, .size = 40010, .times = 1 });
+    model_node_plan(
+        &net.hosts[0].node,
+        (struct model_answer){ .command = "INFO", .bytes = flood, .size = 40010, .times = 1 });
     CHECK_INT(redlock_step(&client), REDLOCK_OK);
     net_pass(1 * MS);
     CHECK_INT(redlock_step(&client), REDLOCK_OK);
@@ -228,7 +231,8 @@ TEST(a_lost_attempts_memory_is_the_callers_again)
 TEST(a_taken_lock_is_waited_for_and_had_when_it_is_free)
 {
     CLIENT(3);
-    for (unsigned k = 0; k < 3; k++) model_put(&net.hosts[k].node, "door", "rival", 3000, net.now_us);
+    for (unsigned k = 0; k < 3; k++)
+        model_put(&net.hosts[k].node, "door", "rival", 3000, net.now_us);
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_TAKEN);
     uint64_t began = net.now_us;
     CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_TIMEOUT);
@@ -239,16 +243,22 @@ TEST(a_taken_lock_is_waited_for_and_had_when_it_is_free)
     CLOSE(0);
 }
 
-/* The machine sleeps from the moment when the answers are there. They are read before the deadlines are looked at. */
+/* The machine sleeps from the moment when the answers are there. They are read before the deadlines
+ * are looked at. */
 TEST(answers_that_are_there_count_before_the_deadlines_that_have_passed)
 {
     for (volatile unsigned n = 1; n <= 5; n++) {
-        struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
+        struct redlock_request request = {
+            .resource = "door", .resource_size = 4, .ttl_ms = 10000
+        };
         struct redlock_sight sights[NET_NODES_MAX];
         CLIENT(n);
         CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
-        CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us), REDLOCK_OK);
-        CHECK_INT(redlock_start_inspect(redlock_engine(&client), &gate, "gate", 4, sights, net.now_us), REDLOCK_OK);
+        CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us),
+                  REDLOCK_OK);
+        CHECK_INT(
+            redlock_start_inspect(redlock_engine(&client), &gate, "gate", 4, sights, net.now_us),
+            REDLOCK_OK);
         CHECK_INT(redlock_step(&client), REDLOCK_OK);
         net_pass(2000 * MS);
         CHECK_INT(redlock_step(&client), REDLOCK_OK);
@@ -271,17 +281,21 @@ static bool time_goes_on(struct redlock_event_ring *events)
     return at_us > 0;
 }
 
-/* One look at the clock judges the bytes of all connections, and one of them is lost before the others are read. */
+/* One look at the clock judges the bytes of all connections, and one of them is lost before the
+ * others are read. */
 TEST(the_engines_time_does_not_go_back_in_a_step_in_which_a_connection_is_lost)
 {
     for (volatile unsigned lost = 0; lost < 3; lost++) {
-        struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
+        struct redlock_request request = {
+            .resource = "door", .resource_size = 4, .ttl_ms = 10000
+        };
         struct redlock_event_ring events;
         struct redlock_event ring[64];
         CLIENT(3);
         CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
         redlock_use_events(redlock_engine(&client), &events, ring, 64);
-        CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us), REDLOCK_OK);
+        CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us),
+                  REDLOCK_OK);
         CHECK_INT(redlock_step(&client), REDLOCK_OK);
         net_pass(20 * MS);
         node_kill(lost);
@@ -299,7 +313,8 @@ TEST(a_sleep_longer_than_the_ttl_is_too_late_and_nothing_is_held)
     CLIENT(3);
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
     struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 1000 };
-    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us), REDLOCK_OK);
+    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us),
+              REDLOCK_OK);
     CHECK_INT(redlock_step(&client), REDLOCK_OK);
     net_pass(2000 * MS);
     CHECK_INT(redlock_step(&client), REDLOCK_OK);
@@ -308,7 +323,8 @@ TEST(a_sleep_longer_than_the_ttl_is_too_late_and_nothing_is_held)
     CLOSE(0);
 }
 
-/* The first command of an operation must not be the one to find out, since its vote would be unknown. */
+/* The first command of an operation must not be the one to find out, since its vote
+ * would be unknown. */
 TEST(connections_that_broke_in_a_long_silence_are_made_anew_before_they_are_used)
 {
     CLIENT(3);
@@ -320,8 +336,9 @@ TEST(connections_that_broke_in_a_long_silence_are_made_anew_before_they_are_used
     CLOSE(0);
 }
 
-/* The SET that was lost may still be executed, so a node is asked again once two releases, a second apart, have found nothing. With
- * one node this second is lost; of several nodes a majority decides at once. */
+/* The SET that was lost may still be executed, so a node is asked again once two releases, a second
+ * apart, have found nothing. With one node this second is lost; of several nodes a majority decides
+ * at once. */
 TEST(a_connection_that_broke_just_now_costs_a_lock_on_one_node_a_second)
 {
     CLIENT(1);
@@ -342,7 +359,8 @@ TEST(without_random_bytes_nothing_is_acquired_and_the_lock_is_as_before)
 {
     CLIENT(3);
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
-    for (unsigned i = 0; i < 4; i++) {      /* The engine has random bytes at hand for four attempts. */
+    /* The engine has random bytes at hand for four attempts. */
+    for (unsigned i = 0; i < 4; i++) {
         CHECK_INT(ACQUIRE(&gate, 0), REDLOCK_OK);
         CHECK_INT(redlock_release(&client, &gate, NULL), REDLOCK_OK);
     }
@@ -546,11 +564,14 @@ TEST(a_release_of_what_is_not_held_says_lost_and_confirms_nothing)
 
 TEST(a_release_of_an_attempt_that_was_lost_in_a_loop_takes_over_what_it_owes)
 {
-    const struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
+    const struct redlock_request request = {
+        .resource = "door", .resource_size = 4, .ttl_ms = 10000
+    };
     CLIENT(3);
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
     for_all(node_hang);
-    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us), REDLOCK_OK);
+    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us),
+              REDLOCK_OK);
     CHECK_INT(redlock_run_for(&client, NULL, NODE_TIMEOUT), REDLOCK_OK);
     CHECK_INT(redlock_lock_status(&door), REDLOCK_NO_QUORUM);
     CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_LOST);
@@ -769,7 +790,8 @@ TEST(a_lock_that_is_parted_from_while_it_is_acquired_is_given_up_and_released)
     request.resource_size = 4;
     request.ttl_ms = 10000;
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
-    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us), REDLOCK_OK);
+    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us),
+              REDLOCK_OK);
     CHECK_INT(redlock_step(&client), REDLOCK_OK);
     redlock_part(&client, &door);
     memset(&door, 0xa5, sizeof door);
@@ -831,11 +853,16 @@ TEST(the_child_of_a_fork_sends_nothing_and_closes_what_it_has)
 
 /* ---- A loop of the caller's ---- */
 
-#define START(lock, name, wait)                                                                                       \
-    do {                                                                                                              \
-        const struct redlock_request start_request = { .resource = (name), .resource_size = strlen(name),             \
-                                                       .ttl_ms = 10000, .wait_ms = (wait), .wall_us = net_wall_us() }; \
-        CHECK_INT(redlock_start_acquire(redlock_engine(&client), (lock), &start_request, net.now_us), REDLOCK_OK);     \
+#define START(lock, name, wait) \
+    do { \
+        const struct redlock_request start_request = { .resource = (name), \
+                                                       .resource_size = strlen(name), \
+                                                       .ttl_ms = 10000, \
+                                                       .wait_ms = (wait), \
+                                                       .wall_us = net_wall_us() }; \
+        CHECK_INT( \
+            redlock_start_acquire(redlock_engine(&client), (lock), &start_request, net.now_us), \
+            REDLOCK_OK); \
     } while (0)
 
 TEST(a_loop_that_polls_acquires_and_releases_and_never_spins)
@@ -871,7 +898,8 @@ TEST(a_loop_with_nothing_to_do_sleeps)
     CLOSE(0);
 }
 
-/* The system gives numbers of closed descriptors anew at once, and the loop must not take one for the other. */
+/* The system gives numbers of closed descriptors anew at once, and the loop must not take one for
+ * the other. */
 TEST(a_connection_that_replaces_another_within_a_step_has_another_number)
 {
     for (unsigned i = 0; i < 2; i++) {
@@ -879,7 +907,8 @@ TEST(a_connection_that_replaces_another_within_a_step_has_another_number)
         struct loop loop = { .steps_ready = i == 1 };
         loop_until(&loop, NULL, net.now_us + 100 * MS);
         for (unsigned n = 0; n < 20; n++) {
-            for (unsigned k = 0; k < 3; k++) net.hosts[k].welcome = n % 2 == 0 ? NET_AT_ONCE : NET_LATER;
+            for (unsigned k = 0; k < 3; k++)
+                net.hosts[k].welcome = n % 2 == 0 ? NET_AT_ONCE : NET_LATER;
             for_all(node_cut);
             loop_until(&loop, NULL, net.now_us + 500 * MS);
         }
@@ -929,7 +958,8 @@ TEST(a_lock_whose_debts_find_no_room_is_counted)
                                 &(struct redlock_request){ .resource = "door", .resource_size = 4 },
                                 "0123456789012345678901234567890123456789",
                                 net.now_us), REDLOCK_OK);
-        CHECK_INT(redlock_start_release(redlock_engine(&client), &locks[i], net.now_us), REDLOCK_OK);
+        CHECK_INT(redlock_start_release(redlock_engine(&client), &locks[i], net.now_us),
+                  REDLOCK_OK);
     }
     CHECK_INT(redlock_run_for(&client, NULL, NODE_TIMEOUT), REDLOCK_OK);
     for (unsigned i = 0; i < REDLOCK_PARTED_MAX + 3; i++) redlock_part(&client, &locks[i]);
@@ -961,9 +991,14 @@ TEST(a_debt_that_is_paid_makes_room_for_another)
 TEST(a_debts_names_are_the_clients_own)
 {
     for (volatile unsigned i = 0; i < 2; i++) {
-        char name[REDLOCK_NAME_COPY_MAX + 1], names[2][5] = { "hall", "gate" };     /* No copy of it is in the lock. */
-        struct redlock_name set[] = { { .bytes = names[0], .size = 4 }, { .bytes = names[1], .size = 4 } };
-        struct redlock_request request = { .resource = name, .resource_size = sizeof name, .ttl_ms = 10000 };
+        /* No copy of it is in the lock. */
+        char name[REDLOCK_NAME_COPY_MAX + 1], names[2][5] = { "hall", "gate" };
+        struct redlock_name set[] = {
+            { .bytes = names[0], .size = 4 }, { .bytes = names[1], .size = 4 }
+        };
+        struct redlock_request request = {
+            .resource = name, .resource_size = sizeof name, .ttl_ms = 10000
+        };
         CLIENT(3);
         memset(name, 'n', sizeof name);
         if (i == 1) request.set = set, request.set_count = 2;
@@ -992,7 +1027,8 @@ TEST(what_a_loop_begins_has_the_wall_clock)
     request.ttl_ms = 10000;
     request.wait_ms = 1000;
     request.ticket = true;
-    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, redlock_now_us()), REDLOCK_BAD_CLOCK);
+    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, redlock_now_us()),
+              REDLOCK_BAD_CLOCK);
     CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_OK);
     CHECK_INT(request.wall_us, 0);      /* The caller's is left as it is. */
     CHECK(door.line.arrived_at > 0 && door.line.arrived_at <= redlock_wall_us());
@@ -1009,7 +1045,9 @@ TEST(what_a_loop_begins_has_the_wall_clock)
 /* The key of that name, by a request, for bytes that are not a text. */
 static enum redlock_status acquire_bytes(const void *name, size_t size)
 {
-    const struct redlock_request request = { .resource = name, .resource_size = size, .ttl_ms = 10000 };
+    const struct redlock_request request = {
+        .resource = name, .resource_size = size, .ttl_ms = 10000
+    };
     return redlock_acquire_request(&client, &door, &request);
 }
 
@@ -1055,14 +1093,18 @@ TEST(a_longer_name_and_a_set_are_the_callers_and_not_copied)
     CHECK_INT(keys(), 0);
 }
 
-/* The lock's earlier content does not matter: i is 0 for a long name, 1 for a set, 2 for a long name of
- * a lock that an event loop acquired. */
+/* The lock's earlier content does not matter: i is 0 for a long name, 1 for a set, 2 for a long
+ * name of a lock that an event loop acquired. */
 TEST(a_name_that_is_not_copied_and_has_changed_is_refused_and_nothing_is_lost)
 {
     for (volatile unsigned i = 0; i < 3; i++) {
         char name[REDLOCK_NAME_COPY_MAX + 1], hall[] = "hall";
-        struct redlock_name set[] = { { .bytes = "gate", .size = 4 }, { .bytes = hall, .size = 4 } };
-        struct redlock_request request = { .resource = name, .resource_size = sizeof name, .ttl_ms = 10000 };
+        struct redlock_name set[] = {
+            { .bytes = "gate", .size = 4 }, { .bytes = hall, .size = 4 }
+        };
+        struct redlock_request request = {
+            .resource = name, .resource_size = sizeof name, .ttl_ms = 10000
+        };
         char *changed = i == 1 ? hall : name + sizeof name - 1, was;
         CLIENT(3);
         memset(name, 'n', sizeof name);
@@ -1112,7 +1154,9 @@ TEST(the_name_of_an_adopted_lock_is_copied_when_it_is_extended)
     redlock_token(&door, token);
     redlock_forget(redlock_engine(&client), &door);
     CHECK_INT(redlock_adopt(redlock_engine(&client), &gate,
-                            &(struct redlock_request){ .resource = name, .resource_size = 4 }, token, net.now_us), REDLOCK_OK);
+                            &(struct redlock_request){ .resource = name, .resource_size = 4 },
+                            token, net.now_us),
+              REDLOCK_OK);
     CHECK_INT(redlock_extend(&client, &gate, 20000), REDLOCK_OK);
     memset(name, 'x', 4);
     CHECK_INT(redlock_release(&client, &gate, NULL), REDLOCK_OK);
@@ -1124,10 +1168,13 @@ TEST(the_name_of_an_adopted_lock_is_copied_when_it_is_extended)
 TEST(the_engine_copies_a_name_when_it_is_asked)
 {
     char name[] = "door";
-    const struct redlock_request request = { .resource = name, .resource_size = 4, .ttl_ms = 10000 };
+    const struct redlock_request request = {
+        .resource = name, .resource_size = 4, .ttl_ms = 10000
+    };
     struct loop loop = { 0 };
     CLIENT(3);
-    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us), REDLOCK_OK);
+    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us),
+              REDLOCK_OK);
     CHECK(door.name.bytes == name);
     CHECK(redlock_copy_name(&door));
     memset(name, 'x', 4);
@@ -1153,7 +1200,8 @@ static void acquire_severed(size_t after, bool to_node, unsigned mask)
 {
     CLIENT(3);
     sever_everywhere(to_node ? after : SIZE_MAX, to_node ? SIZE_MAX : after, mask);
-    TAP_CONTEXT("severed after %zu bytes to the %s of nodes %u", after, to_node ? "node" : "client", mask);
+    TAP_CONTEXT("severed after %zu bytes to the %s of nodes %u", after, to_node ? "node" : "client",
+                mask);
     (void)redlock_step(&client);
     sever_everywhere(SIZE_MAX, SIZE_MAX, 0);
     const uint64_t began = net.now_us;

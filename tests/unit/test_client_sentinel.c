@@ -1,4 +1,5 @@
-/* Nodes whose master sentinels name (S31), over a scripted net/. n0, n1 and n2 are sentinels, n3 and n4 masters. */
+/* Nodes whose master sentinels name (S31), over a scripted net/. n0, n1 and n2 are sentinels, n3
+ * and n4 masters. */
 #include "scripted_client.h"
 
 #include "../../redlock/redlock_sentinel.h"
@@ -58,7 +59,8 @@ static bool has_key(unsigned k)
 
 static bool has_time(unsigned k)
 {
-    return model_find(&net.hosts[k].node, 0, REDLOCK_PROMOTION_KEY, strlen(REDLOCK_PROMOTION_KEY), net.now_us) != NULL;
+    return model_find(&net.hosts[k].node, 0, REDLOCK_PROMOTION_KEY, strlen(REDLOCK_PROMOTION_KEY),
+                      net.now_us) != NULL;
 }
 
 static const char *words(void)
@@ -73,7 +75,8 @@ static bool says(const char *part)
     return strstr(words(), part) != NULL;
 }
 
-/* The failover: the new master was a replica, and has not heard of any lock; the old one lives on. */
+/* The failover: the new master was a replica, and has not heard of any lock; the old
+ * one lives on. */
 static void fail_over(unsigned last)
 {
     model_node_promote(&net.hosts[NEW].node, 1729);
@@ -122,7 +125,8 @@ TEST(s31_sentinels_that_do_not_agree_name_nobody)
     CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);
     CHECK(says("3 of 3 sentinels name masters, but no quorum the same"));
     name_master(1, 1, "n3", 2);
-    CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);     /* The same server, but not since the same failover. */
+    /* The same server, but not since the same failover. */
+    CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);
     CHECK(!has_key(OLD) && !has_key(NEW));
     CLOSE(0);
 }
@@ -202,7 +206,8 @@ TEST(s31_after_another_promotion_the_time_counts_no_longer)
     CLOSE(0);
 }
 
-/* It was cut off, and is named again before it was made a replica: no new history, the same run_id, up for long. */
+/* It was cut off, and is named again before it was made a replica: no new history, the same run_id,
+ * up for long. */
 static void go_back(void)
 {
     name_master(0, 2, "n3", 2);
@@ -296,9 +301,12 @@ TEST(a_master_that_refuses_the_script_has_its_guard_each_time)
 /* The answer to the script, behind that to EVAL of nothing. */
 static void plan_answer(const char *answer)
 {
-    model_node_plan(&net.hosts[NEW].node, (struct model_answer){ .command = "EVAL", .bytes = "$-1\r\n", .size = 5, .times = 1 });
+    model_node_plan(
+        &net.hosts[NEW].node,
+        (struct model_answer){ .command = "EVAL", .bytes = "$-1\r\n", .size = 5, .times = 1 });
     model_node_plan(&net.hosts[NEW].node,
-                    (struct model_answer){ .command = "EVAL", .bytes = answer, .size = strlen(answer), .times = 1 });
+                    (struct model_answer){
+                        .command = "EVAL", .bytes = answer, .size = strlen(answer), .times = 1 });
 }
 
 TEST(an_answer_to_the_script_that_is_none_ends_the_connection)
@@ -372,7 +380,8 @@ TEST(s31_an_answer_that_comes_after_the_sentinels_have_named_another_master_does
         net_plan(net.now_us + at, change_minds, 2);
         const uint64_t began = net.now_us;
         const enum redlock_status status = ACQUIRE(&door, 0);
-        CHECK(status != REDLOCK_OK || began + at + 400 >= net.now_us);    /* Else it was asked before. */
+        /* Else it was asked before. */
+        CHECK(status != REDLOCK_OK || began + at + 400 >= net.now_us);
         CHECK(!has_key(NEW));
         CLOSE(0);
     }
@@ -411,8 +420,11 @@ TEST(s31_an_answer_that_is_there_waits_for_the_sentinels)
 static void check_words_of(const char *answer, const char *expected)
 {
     WATCHED;
-    for (unsigned k = 0; k < SENTINELS; k++) model_node_plan(&net.hosts[k].node, (struct model_answer){
-        .command = "SENTINEL", .bytes = answer, .size = strlen(answer), .times = UINT32_MAX });
+    for (unsigned k = 0; k < SENTINELS; k++)
+        model_node_plan(&net.hosts[k].node, (struct model_answer){ .command = "SENTINEL",
+                                                                   .bytes = answer,
+                                                                   .size = strlen(answer),
+                                                                   .times = UINT32_MAX });
     CHECK(ACQUIRE(&door, 500) != REDLOCK_OK);
     CHECK(says(expected));
     if (!says(expected)) printf("# %s\n", words());
@@ -426,15 +438,23 @@ TEST(a_sentinel_that_answers_nonsense_says_so)
     static char long_answer[1000];
     memset(long_answer, 'x', sizeof long_answer - 1);
     long_answer[0] = '+';
-    check_words_of("-NOAUTH Authentication required.\r\n", "n0:26379: NOAUTH Authentication required.");
-    check_words_of("-ERR unknown command 'SENTINEL'\r\n", "n0:26379: ERR unknown command 'SENTINEL'");
-    check_words_of("*6\r\n$2\r\nip\r\n$2\r\nn3\r\n$4\r\nport\r\n$5\r\n66666\r\n$12\r\nconfig-epoch\r\n$1\r\n0\r\n", NO_ADDRESS);
+    check_words_of("-NOAUTH Authentication required.\r\n",
+                   "n0:26379: NOAUTH Authentication required.");
+    check_words_of("-ERR unknown command 'SENTINEL'\r\n",
+                   "n0:26379: ERR unknown command 'SENTINEL'");
+    check_words_of("*6\r\n$2\r\nip\r\n$2\r\nn3\r\n$4\r\nport\r\n$5\r\n66666\r\n$12\r\nconfig-"
+                   "epoch\r\n$1\r\n0\r\n",
+                   NO_ADDRESS);
     check_words_of("*4\r\n$2\r\nip\r\n$2\r\nn3\r\n$4\r\nport\r\n$4\r\n6379\r\n", NO_ADDRESS);
-    check_words_of("*6\r\n$2\r\nip\r\n$2\r\nn3\r\n$4\r\nport\r\n$4\r\n6379\r\n$12\r\nconfig-epoch\r\n$2\r\n-1\r\n", NO_ADDRESS);
-    check_words_of("*2\r\n$4\r\nname\r\n$8\r\nmymaster\r\n", "n0:26379: it knows no master of that name");
+    check_words_of("*6\r\n$2\r\nip\r\n$2\r\nn3\r\n$4\r\nport\r\n$4\r\n6379\r\n$12\r\nconfig-"
+                   "epoch\r\n$2\r\n-1\r\n",
+                   NO_ADDRESS);
+    check_words_of("*2\r\n$4\r\nname\r\n$8\r\nmymaster\r\n",
+                   "n0:26379: it knows no master of that name");
     check_words_of("*-1\r\n", "n0:26379: its answer has no fields, or too many");
     check_words_of("*400\r\n", "n0:26379: its answer has no fields, or too many");
-    check_words_of("-ERR No such master with that name\r\n+OK\r\n", "n0:26379: an answer that nobody asked for");
+    check_words_of("-ERR No such master with that name\r\n+OK\r\n",
+                   "n0:26379: an answer that nobody asked for");
     check_words_of("\r\n", "n0:26379: an empty answer");
     check_words_of(long_answer, "n0:26379: its answer is too long");
 }
@@ -461,9 +481,11 @@ TEST(connections_to_sentinels_may_break_after_any_byte)
 {
     for (size_t bytes = 0; bytes < 80; bytes++) {
         WATCHED;
-        for (unsigned k = 0; k < 2; k++) net.hosts[k].sever_to_client = net.hosts[k].sever_to_node = bytes;
+        for (unsigned k = 0; k < 2; k++)
+            net.hosts[k].sever_to_client = net.hosts[k].sever_to_node = bytes;
         CHECK(ACQUIRE(&door, 1000) != REDLOCK_BAD_STATE);
-        for (unsigned k = 0; k < 2; k++) net.hosts[k].sever_to_client = net.hosts[k].sever_to_node = SIZE_MAX;
+        for (unsigned k = 0; k < 2; k++)
+            net.hosts[k].sever_to_client = net.hosts[k].sever_to_node = SIZE_MAX;
         for (unsigned k = 0; k < 2; k++) node_cut(k);
         redlock_lock_init(&door);
         CHECK_INT(ACQUIRE(&door, 12000), REDLOCK_OK);
@@ -493,7 +515,8 @@ TEST(a_master_behind_sentinels_is_one_of_several_nodes)
     CHECK_INT(redlock_node_count(&client), 2);
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     CHECK(has_key(OLD) && has_key(NEW));
-    CHECK(has_time(OLD) && !has_time(NEW));     /* No majority has sent anybody to a server that is named by its address. */
+    /* No majority has sent anybody to a server that is named by its address. */
+    CHECK(has_time(OLD) && !has_time(NEW));
     CLOSE(0);
 }
 
@@ -514,7 +537,8 @@ TEST(an_address_that_is_wrong_is_refused_with_its_place)
     redlock_close(&client, 0);
     check_refused("sentinel://n0,n1,n2", 19, "the master's name is missing");
     check_refused("sentinel://n0,n1,n2/", 20, "the master's name is missing");
-    check_refused("sentinel://n0/my?master", 14, "the master's name is missing, or not 1 to 64 letters");
+    check_refused("sentinel://n0/my?master", 14,
+                  "the master's name is missing, or not 1 to 64 letters");
     check_refused("sentinel://n0,,n2/m", 14, "a comma too many");
     check_refused("sentinel:///m", 11, "a comma too many, or no sentinel");
     check_refused("sentinel://n0,n1:0/m", 17, "port");

@@ -20,7 +20,8 @@ struct trunk_session {
 static struct trunk {
     struct trunk_session sessions[SESSIONS];
     size_t send_max, receive_max;   /* Bytes per call; 0: any number. */
-    bool holds;                     /* Takes from the descriptor all that there is, as a TLS library does. */
+    /* Takes from the descriptor all that there is, as a TLS library does. */
+    bool holds;
     bool greets;                    /* The connection stands when the far side has answered. */
     bool never_stands;
     bool says_nothing;              /* Has no words for errors. */
@@ -32,11 +33,13 @@ static struct trunk {
 
 static int trunk_fails(struct trunk *t, unsigned k, int error, const char *what)
 {
-    (void)snprintf(t->sessions[k].words, sizeof t->sessions[k].words, "the line to %u does not %s", k, what);
+    (void)snprintf(t->sessions[k].words, sizeof t->sessions[k].words, "the line to %u does not %s",
+                   k, what);
     return error;
 }
 
-static int trunk_connect(void *context, unsigned k, const struct redlock_peer *peer, bool *connected)
+static int trunk_connect(void *context, unsigned k, const struct redlock_peer *peer,
+                         bool *connected)
 {
     struct trunk *t = context;
     struct trunk_session *s = &t->sessions[k];
@@ -132,7 +135,8 @@ static ptrdiff_t trunk_receive(void *context, unsigned k, void *data, size_t siz
 static unsigned trunk_events(void *context, unsigned k, unsigned wanted)
 {
     const struct trunk_session *s = &((struct trunk *)context)->sessions[k];
-    if (!s->stands && wanted != REDLOCK_TRANSPORT_WRITE) net_break("session %u wants %u before it stands", k, wanted);
+    if (!s->stands && wanted != REDLOCK_TRANSPORT_WRITE)
+        net_break("session %u wants %u before it stands", k, wanted);
     if (s->held_first < s->held_end) return wanted | REDLOCK_TRANSPORT_AT_HAND;
     return !s->stands && s->has_asked ? REDLOCK_TRANSPORT_READ : wanted;
 }
@@ -166,12 +170,14 @@ static void trunk_discard(void *context, unsigned k, int fd)
 
 static struct redlock_transport table;
 
-/* A world whose client goes by the trunk. Nobody looks at its trace, since the client does not send the bytes that move. */
+/* A world whose client goes by the trunk. Nobody looks at its trace, since the client does not send
+ * the bytes that move. */
 static void use_trunk(void)
 {
     table = (struct redlock_transport){
-        .has_addresses = true, .connect = trunk_connect, .finish = trunk_finish, .send = trunk_send, .receive = trunk_receive,
-        .events = trunk_events, .error_text = trunk_text, .hang_up = trunk_hang_up, .discard = trunk_discard
+        .has_addresses = true, .connect = trunk_connect, .finish = trunk_finish, .send = trunk_send,
+        .receive = trunk_receive, .events = trunk_events, .error_text = trunk_text,
+        .hang_up = trunk_hang_up, .discard = trunk_discard
     };
     trunk = (struct trunk){ .peers = 0 };
     for (unsigned k = 0; k < SESSIONS; k++) trunk.sessions[k].fd = trunk.sessions[k].left = -1;
@@ -186,7 +192,8 @@ static bool all_are_hung_up(void)
     bool are = true;
     for (unsigned k = 0; k < SESSIONS; k++) {
         const struct trunk_session *s = &trunk.sessions[k];
-        are = are && s->hang_ups == s->connects && s->discards == s->connects && s->fd < 0 && s->left < 0;
+        are = are && s->hang_ups == s->connects && s->discards == s->connects && s->fd < 0 &&
+              s->left < 0;
     }
     return are;
 }
@@ -257,12 +264,15 @@ TEST(a_loop_does_not_sleep_over_bytes_that_the_transport_holds)
 {
     for (unsigned steps_ready = 0; steps_ready < 2; steps_ready++) {
         struct loop loop = { .steps_ready = steps_ready != 0 };
-        const struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
+        const struct redlock_request request = {
+            .resource = "door", .resource_size = 4, .ttl_ms = 10000
+        };
         TRUNK(3);
         trunk.holds = true;
         trunk.receive_max = 1;
         OPEN;
-        CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us), REDLOCK_OK);
+        CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us),
+                  REDLOCK_OK);
         loop_until(&loop, &door, net.now_us + 1000000);
         CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
         CHECK(redlock_valid_us(&door, net.now_us) > 9800000);
@@ -273,7 +283,9 @@ TEST(a_loop_does_not_sleep_over_bytes_that_the_transport_holds)
 TEST(a_reply_longer_than_a_step_takes_is_read_from_what_the_transport_holds)
 {
     static char reply[HELD_MAX];
-    static const struct redlock_name words[] = { { .bytes = "GET", .size = 3 }, { .bytes = "long", .size = 4 } };
+    static const struct redlock_name words[] = {
+        { .bytes = "GET", .size = 3 }, { .bytes = "long", .size = 4 }
+    };
     struct redlock_question question = { 0 };
     TRUNK(3);
     trunk.holds = true;
@@ -357,7 +369,8 @@ TEST(a_connection_that_fails_later_says_why_and_is_hung_up_once)
         CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
         *(sends ? &trunk.send_error : &trunk.receive_error) = ODD_ERROR;
         CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
-        CHECK_STR(words_of(0), sends ? "the line to 0 does not take bytes" : "the line to 0 does not give bytes");
+        CHECK_STR(words_of(0), sends ? "the line to 0 does not take bytes"
+                                     : "the line to 0 does not give bytes");
         CHECK(trunk.sessions[0].hang_ups >= 1);
         END;
     }
@@ -458,7 +471,8 @@ TEST(secure_addresses_have_a_transport_of_their_own)
     options.transport = NULL;
     options.secure_transport = &table;
     options.secure_context = &trunk;
-    CHECK_INT(redlock_open(&client, "n0,rediss://n1,valkeys://n2:7000", &options, NULL), REDLOCK_OK);
+    CHECK_INT(redlock_open(&client, "n0,rediss://n1,valkeys://n2:7000", &options, NULL),
+              REDLOCK_OK);
     use_locks();
     CHECK_INT(trunk.peers, 6);
     CHECK_STR(redlock_node_address(&client, 1), "n1:6379");
@@ -471,7 +485,8 @@ TEST(a_secure_address_without_such_a_transport_is_refused_and_never_plain)
     struct redlock_mistake mistake;
     WORLD(3);
     use_trunk();
-    CHECK_INT(redlock_open(&client, "n0,n1,rediss://ann:hush@n2", &options, &mistake), REDLOCK_BAD_ADDRESS);
+    CHECK_INT(redlock_open(&client, "n0,n1,rediss://ann:hush@n2", &options, &mistake),
+              REDLOCK_BAD_ADDRESS);
     CHECK_INT(mistake.node, 2);
     CHECK_INT(mistake.at, 6);
     CHECK(strstr(mistake.text, "make TLS=openssl") != NULL && strstr(mistake.text, "hush") == NULL);

@@ -1,11 +1,14 @@
-/* Thousands of short worlds of one client over the scripted net, each from a seed. They make random calls
- * of the blocking face and of an event loop under random faults, and an oracle knows the nodes' keys.
+/* Thousands of short worlds of one client over the scripted net, each from a seed. They make random
+ * calls of the blocking face and of an event loop under random faults, and an oracle knows the
+ * nodes' keys.
  *
- *     - a call takes no longer than its wait and the nodes' timeout, but for the time that the machine slept;
+ *     - a call takes no longer than its wait and the nodes' timeout, but for the time that the
+ *     machine slept;
  *     - a lock that is held lies on a quorum of nodes until its validity ends, or longer;
  *     - the memory of a lock that is the caller's again is not touched;
  *     - when all faults are over, and all is released, nothing of ours is left on any node;
- *     - when the client is closed no descriptor is open; and what scripted_net.h and scripted_client.h watch for.
+ *     - when the client is closed no descriptor is open; and what scripted_net.h and
+ *     scripted_client.h watch for.
  *
  * A number as argument runs that world alone. */
 #include "scripted_client.h"
@@ -21,7 +24,8 @@ static const char *const names[LOCKS] = { "door", "gate", "hall" };
 struct place {
     struct redlock_lock lock;
     bool in_use;                    /* Otherwise it is full of poison. */
-    bool has_ended;                 /* The validity may have been shorter than was promised, since a node's key is gone. */
+    /* The validity may have been shorter than was promised, since a node's key is gone. */
+    bool has_ended;
 };
 
 static struct place places[LOCKS];
@@ -73,8 +77,8 @@ static void check_promises(void)
     for (unsigned i = 0; i < LOCKS; i++) {
         if (valid_us(&places[i]) == 0) continue;
         held_count++;
-        FAIL_IF(!is_quorum(held_on(&places[i].lock, names[i])), "%s is held on %u nodes only", names[i],
-                held_on(&places[i].lock, names[i]));
+        FAIL_IF(!is_quorum(held_on(&places[i].lock, names[i])), "%s is held on %u nodes only",
+                names[i], held_on(&places[i].lock, names[i]));
     }
 }
 
@@ -93,7 +97,8 @@ static struct call begin(const char *name)
 static void end(struct call call, enum redlock_status status, uint64_t ms)
 {
     const uint64_t taken = net.now_us - call.began - (net.suspended_us - call.suspended);
-    FAIL_IF(taken > (ms + SLACK_MS) * MS, "%s took %ju ms, not %ju", call.name, (uintmax_t)taken / MS, (uintmax_t)ms);
+    FAIL_IF(taken > (ms + SLACK_MS) * MS, "%s took %ju ms, not %ju", call.name,
+            (uintmax_t)taken / MS, (uintmax_t)ms);
     FAIL_IF(status == REDLOCK_CANCELLED && rings == 0, "%s was cancelled by nobody", call.name);
     if (is_told) printf("#     %s: %d after %ju us\n", call.name, (int)status, (uintmax_t)taken);
     if (status == REDLOCK_CANCELLED) {
@@ -143,7 +148,8 @@ static void acquire(struct place *place)
     const uint64_t wait_ms = request.wait_ms == REDLOCK_FOREVER ? 2000 : request.wait_ms;
     end(call, status, wait_ms + 2 * NODE_TIMEOUT);
     if (status == REDLOCK_OK) {
-        FAIL_IF(redlock_valid_us(&place->lock, call.began) > request.ttl_ms * 990u, "more validity than the TTL gives");
+        FAIL_IF(redlock_valid_us(&place->lock, call.began) > request.ttl_ms * 990u,
+                "more validity than the TTL gives");
         FAIL_IF(request.ticket && redlock_ticket(&place->lock) == 0, "no ticket");
     } else if (status == REDLOCK_BAD_STATE) {
         FAIL_IF(true, "an acquire in a bad state");
@@ -164,8 +170,10 @@ static void extend(struct place *place)
     const enum redlock_status status = redlock_extend(&client, &place->lock, ttl_ms);
     end(call, status, NODE_TIMEOUT);
     FAIL_IF(redlock_lock_status(&place->lock) == REDLOCK_PENDING, "an extension did not end");
-    FAIL_IF(status == REDLOCK_OK && valid_us(place) == 0 && before > net.now_us, "extended, and not held");
-    FAIL_IF(place->lock.valid_until != 0 && place->lock.valid_until < before, "an extension has shortened it");
+    FAIL_IF(status == REDLOCK_OK && valid_us(place) == 0 && before > net.now_us,
+            "extended, and not held");
+    FAIL_IF(place->lock.valid_until != 0 && place->lock.valid_until < before,
+            "an extension has shortened it");
 }
 
 static unsigned gone_from(const struct place *place)
@@ -181,7 +189,8 @@ static void release(struct place *place)
     const enum redlock_status status = redlock_release(&client, &place->lock, &confirmed);
     end(call, status, NODE_TIMEOUT);
     FAIL_IF(valid_us(place) > 0, "held after a release");
-    FAIL_IF(confirmed > gone_from(place), "%u nodes have confirmed, and from %u it is gone", confirmed, gone_from(place));
+    FAIL_IF(confirmed > gone_from(place), "%u nodes have confirmed, and from %u it is gone",
+            confirmed, gone_from(place));
     poison(place);
 }
 
@@ -200,7 +209,8 @@ static void release_all(uint32_t wait_ms)
 static void keep(struct place *place)
 {
     if (valid_us(place) == 0 || is_pending(place)) return;
-    CHECK(redlock_keep(redlock_engine(&client), &place->lock, net_below(2) == 0 ? 0 : 3000, net.now_us) == REDLOCK_OK);
+    CHECK(redlock_keep(redlock_engine(&client), &place->lock, net_below(2) == 0 ? 0 : 3000,
+                       net.now_us) == REDLOCK_OK);
 }
 
 static void run(const struct place *place)
@@ -211,7 +221,8 @@ static void run(const struct place *place)
     const enum redlock_status status = redlock_run_for(&client, lock, for_ms);
     /* The lock's own status is CANCELLED where an extension was. */
     end(call, lock && redlock_lock_status(lock) == status ? REDLOCK_OK : status, for_ms);
-    FAIL_IF(!lock && status == REDLOCK_OK && net.now_us - call.began < (uint64_t)for_ms * MS, "a run was too short");
+    FAIL_IF(!lock && status == REDLOCK_OK && net.now_us - call.began < (uint64_t)for_ms * MS,
+            "a run was too short");
     FAIL_IF(lock && status == REDLOCK_LOST && valid_us(place) > 0, "lost, and held");
 }
 
@@ -228,7 +239,8 @@ static void connect_for(uint32_t wait_ms)
     const enum redlock_status status = redlock_connect(&client, wait_ms);
     unsigned votes = 0;
     end(call, status, wait_ms);
-    for (unsigned k = 0; k < net.node_count; k++) votes += redlock_node_votes(redlock_engine(&client), k, net.now_us);
+    for (unsigned k = 0; k < net.node_count; k++)
+        votes += redlock_node_votes(redlock_engine(&client), k, net.now_us);
     FAIL_IF(status == REDLOCK_OK && !is_quorum(votes), "connected to %u", votes);
 }
 
@@ -236,18 +248,23 @@ static void connect_for(uint32_t wait_ms)
 
 static void start(struct place *place)
 {
-    struct redlock_request request = { .resource = names[number_of(place)], .resource_size = 4, .ttl_ms = 5000 };
+    struct redlock_request request = {
+        .resource = names[number_of(place)], .resource_size = 4, .ttl_ms = 5000
+    };
     const uint64_t now = redlock_now_us();
     if (is_pending(place)) {
         redlock_cancel(redlock_engine(&client), &place->lock, now);
     } else if (valid_us(place) > 0) {
         CHECK((net_below(2) == 0 ? redlock_start_release(redlock_engine(&client), &place->lock, now)
-                                 : redlock_start_extend(redlock_engine(&client), &place->lock, 8000, now)) == REDLOCK_OK);
+                                 : redlock_start_extend(redlock_engine(&client), &place->lock, 8000,
+                                                        now)) == REDLOCK_OK);
     } else if (!place->in_use) {
         take(place);
         request.wait_ms = some_ms();
         request.wall_us = redlock_wall_us();
-        FAIL_IF(redlock_start_acquire(redlock_engine(&client), &place->lock, &request, now) != REDLOCK_OK, "not begun");
+        FAIL_IF(redlock_start_acquire(redlock_engine(&client), &place->lock, &request, now) !=
+                    REDLOCK_OK,
+                "not begun");
     }
 }
 
@@ -255,7 +272,9 @@ static void start(struct place *place)
 static void part_ended(void)
 {
     for (unsigned i = 0; i < LOCKS; i++) {
-        if (!places[i].in_use || is_pending(&places[i]) || redlock_valid_us(&places[i].lock, redlock_now_us()) > 0) continue;
+        if (!places[i].in_use || is_pending(&places[i]) ||
+            redlock_valid_us(&places[i].lock, redlock_now_us()) > 0)
+            continue;
         redlock_part(&client, &places[i].lock);
         poison(&places[i]);
     }
@@ -307,8 +326,12 @@ static void fault(void)
     case 5:  restart(k); break;
     case 6:  host->welcome = (enum net_welcome)net_below(5); break;
     case 7:  host->delay_us = delays[net_below(5)]; break;
-    case 8:  host->sever_to_node = net_below(2) == 0 ? SIZE_MAX : (size_t)(1 + net_below(3000)); break;
-    case 9:  host->sever_to_client = net_below(2) == 0 ? SIZE_MAX : (size_t)(1 + net_below(6000)); break;
+    case 8:
+        host->sever_to_node = net_below(2) == 0 ? SIZE_MAX : (size_t)(1 + net_below(3000));
+        break;
+    case 9:
+        host->sever_to_client = net_below(2) == 0 ? SIZE_MAX : (size_t)(1 + net_below(6000));
+        break;
     default: rival(k); break;
     }
 }
@@ -349,7 +372,9 @@ static void call_something(void)
 {
     struct place *place = &places[net_below(LOCKS)];
     const uint64_t what = net_below(16);
-    if (is_told) printf("# %ju us: call %ju of %s\n", (uintmax_t)net.now_us, (uintmax_t)what, names[number_of(place)]);
+    if (is_told)
+        printf("# %ju us: call %ju of %s\n", (uintmax_t)net.now_us, (uintmax_t)what,
+               names[number_of(place)]);
     switch (what) {
     case 0:  connect_for(some_ms()); break;
     case 1: case 2: case 3: acquire(place); break;
@@ -371,8 +396,10 @@ static void check_nothing_is_left(void)
 {
     for (unsigned k = 0; k < net.node_count; k++) {
         for (unsigned i = 0; i < LOCKS; i++) {
-            const struct model_key *key = model_find(&net.hosts[k].node, 0, names[i], 4, net.now_us);
-            FAIL_IF(key && key->value_size >= REDLOCK_TOKEN_TEXT, "%s is left on node %u", names[i], k);
+            const struct model_key *key =
+                model_find(&net.hosts[k].node, 0, names[i], 4, net.now_us);
+            FAIL_IF(key && key->value_size >= REDLOCK_TOKEN_TEXT, "%s is left on node %u", names[i],
+                    k);
         }
     }
 }
@@ -392,7 +419,9 @@ static void end_forked(void)
 {
     const unsigned sent = net.sent_count;
     net.process++;
-    FAIL_IF(redlock_step(&client) != REDLOCK_FORKED || redlock_connect(&client, 1000) != REDLOCK_FORKED, "not forked");
+    FAIL_IF(redlock_step(&client) != REDLOCK_FORKED ||
+                redlock_connect(&client, 1000) != REDLOCK_FORKED,
+            "not forked");
     redlock_close(&client, 1000);
     FAIL_IF(net.sent_count != sent, "a child has sent something");
 }
@@ -427,7 +456,8 @@ static void run_world(uint64_t seed)
     if (setjmp(net.escape) != 0) return;
     FAIL_IF(open_client() != REDLOCK_OK, "not opened");
     own_faults();
-    for (unsigned n = 4 + (unsigned)net_below(CALLS_MAX - 4); n > 0 && net.breach[0] == '\0'; n--) call_something();
+    for (unsigned n = 4 + (unsigned)net_below(CALLS_MAX - 4); n > 0 && net.breach[0] == '\0'; n--)
+        call_something();
     switch (net_below(4)) {
     case 0:  end_forked(); break;
     case 1:  close_client(); break;
@@ -446,7 +476,8 @@ static void check_world(uint64_t seed)
 
 TEST(no_random_world_breaks_what_the_client_promises)
 {
-    for (uint64_t seed = 1; seed <= WORLDS && tap.complaints < 3; seed += tap_sample()) check_world(seed);
+    for (uint64_t seed = 1; seed <= WORLDS && tap.complaints < 3; seed += tap_sample())
+        check_world(seed);
 }
 
 /* A generator that makes nothing happen would let everything pass. */

@@ -1,5 +1,5 @@
-/* The tests' own ground. Does the model node answer like redis-server, and does the cluster notice what
- * it watches for? The answers are those of redis-server 7.0.15. */
+/* The tests' own ground. Does the model node answer like redis-server, and does the cluster notice
+ * what it watches for? The answers are those of redis-server 7.0.15. */
 #include "../world/story.h"
 
 #include "../../redlock/wire.h"
@@ -23,7 +23,8 @@ static void talk_end(struct talk *talk)
     model_node_init(&talk.node, 1, NOW_US);                             \
     model_session_begin(&talk.node, &talk.session)
 
-/* Says the words, parted by blanks, as a command, in pieces of that size, and reads the answer as a text. */
+/* Says the words, parted by blanks, as a command, in pieces of that size, and reads the answer
+ * as a text. */
 static const char *say_in_pieces(struct talk *talk, const char *words, size_t piece)
 {
     struct model_bytes bytes = { 0 };
@@ -95,14 +96,16 @@ TEST(commands_in_pieces_of_any_size_are_the_same_commands)
 TEST(the_scripts_of_the_wire_are_known_by_text_and_by_sha)
 {
     TALK;
-    CHECK_STR(say(&talk, "EVALSHA " WIRE_RELEASE_SHA1 " 1 a " TOKEN), "-NOSCRIPT No matching script. Please use EVAL.\r\n");
+    CHECK_STR(say(&talk, "EVALSHA " WIRE_RELEASE_SHA1 " 1 a " TOKEN),
+              "-NOSCRIPT No matching script. Please use EVAL.\r\n");
     char sha[REDLOCK_TOKEN_TEXT + 9];
     static const char *const texts[] = { WIRE_RELEASE_SCRIPT, WIRE_EXTEND_SCRIPT };
     static const char *const shas[] = { WIRE_RELEASE_SHA1, WIRE_EXTEND_SHA1 };
     for (unsigned i = 0; i < 2; i++) {
         char command[1000];
-        const int size = snprintf(command, sizeof command, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n",
-                                  strlen(texts[i]), texts[i]);
+        const int size =
+            snprintf(command, sizeof command, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n",
+                     strlen(texts[i]), texts[i]);
         model_bytes_drop(&talk.session.out, talk.session.out.size);
         model_session_receive(&talk.node, &talk.session, command, (size_t)size, talk.now_us);
         snprintf(sha, sizeof sha, "$40\r\n%s\r\n", shas[i]);
@@ -128,7 +131,8 @@ TEST(a_server_with_a_password_lets_nobody_in_without_it)
     talk.node.password = "secret";
     model_session_begin(&talk.node, &talk.session);
     CHECK_STR(say(&talk, "INFO server"), "-NOAUTH Authentication required.\r\n");
-    CHECK_STR(say(&talk, "AUTH guess"), "-WRONGPASS invalid username-password pair or user is disabled.\r\n");
+    CHECK_STR(say(&talk, "AUTH guess"),
+              "-WRONGPASS invalid username-password pair or user is disabled.\r\n");
     CHECK_STR(say(&talk, "AUTH default secret"), "+OK\r\n");
     CHECK_STR(say(&talk, "PTTL a"), ":-2\r\n");
 }
@@ -145,8 +149,9 @@ TEST(databases_are_kept_apart)
 static void load(struct talk *talk, const char *script)
 {
     char command[4096];
-    const int size = snprintf(command, sizeof command, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n",
-                              strlen(script), script);
+    const int size =
+        snprintf(command, sizeof command, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n",
+                 strlen(script), script);
     model_session_receive(&talk->node, &talk->session, command, (size_t)size, talk->now_us);
 }
 
@@ -178,7 +183,8 @@ TEST(a_poll_by_a_token_behind_the_release_of_that_token_is_noticed_whatever_is_e
 {
     static const char release[] = "EVALSHA " WIRE_RELEASE_SHA1 " 1 a " TOKEN;
     for (unsigned is_late = 0; is_late < 2; is_late++) {
-        expect_order(release, "SET a " TOKEN " NX PX 100", is_late, "a poll by a token behind the release of that token");
+        expect_order(release, "SET a " TOKEN " NX PX 100", is_late,
+                     "a poll by a token behind the release of that token");
         expect_order(release, "SET a " OTHER " NX PX 100", is_late, "");
         expect_order("SET a " TOKEN " NX PX 100", release, is_late, "");
     }
@@ -206,7 +212,8 @@ TEST(what_a_lock_may_not_do_is_noticed)
 TEST(bytes_that_are_no_command_are_noticed)
 {
     static const char *const wrong[] = {
-        "GET a\r\n", "*1\r\n:1\r\n", "*0\r\n", "*1\r\n$-1\r\n", "*1\r\n$1\r\nab\r\n", "*99999999999\r\n",
+        "GET a\r\n", "*1\r\n:1\r\n", "*0\r\n", "*1\r\n$-1\r\n", "*1\r\n$1\r\nab\r\n",
+        "*99999999999\r\n",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         TALK;
@@ -219,7 +226,8 @@ TEST(bytes_that_are_no_command_are_noticed)
 
 TEST(what_is_published_reaches_the_sessions_that_have_subscribed)
 {
-    static const char heard[] = "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0123456789abcdef\r\n$1\r\n7\r\n";
+    static const char heard[] =
+        "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0123456789abcdef\r\n$1\r\n7\r\n";
     TALK;
     static const char subscribe[] = "*2\r\n$9\r\nSUBSCRIBE\r\n$24\r\nredlock:0123456789abcdef\r\n";
     struct model_session subscription;
@@ -229,13 +237,16 @@ TEST(what_is_published_reaches_the_sessions_that_have_subscribed)
     const char *const texts[] = { WIRE_WAIT_SCRIPT, WIRE_RELEASE_SCRIPT };
     for (unsigned i = 0; i < 2; i++) {
         char command[1500];
-        const int size = snprintf(command, sizeof command, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n",
-                                  strlen(texts[i]), texts[i]);
+        const int size =
+            snprintf(command, sizeof command, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n",
+                     strlen(texts[i]), texts[i]);
         model_session_receive(&talk.node, &talk.session, command, (size_t)size, NOW_US);
     }
     CHECK_STR(say(&talk, "SET a " TOKEN " NX PX 100"), "+OK\r\n");
-    CHECK_STR(say(&talk, "EVALSHA " WIRE_WAIT_SHA1 " 1 a 0123456789abcdef:7 5 60000 x"), ":100\r\n");
-    CHECK_STR(say(&talk, "EVALSHA " WIRE_WAIT_SHA1 " 1 a fedcba9876543210:1 4 60000 x"), ":100\r\n");
+    CHECK_STR(say(&talk, "EVALSHA " WIRE_WAIT_SHA1 " 1 a 0123456789abcdef:7 5 60000 x"),
+              ":100\r\n");
+    CHECK_STR(say(&talk, "EVALSHA " WIRE_WAIT_SHA1 " 1 a fedcba9876543210:1 4 60000 x"),
+              ":100\r\n");
     CHECK_STR(say(&talk, "EVALSHA " WIRE_RELEASE_SHA1 " 1 a " TOKEN " x"), ":2\r\n");
     CHECK_MEM(subscription.out.data, subscription.out.size, heard, strlen(heard));
     model_session_end(&subscription);
@@ -269,7 +280,8 @@ TEST(two_holders_are_noticed)
 TEST(time_runs_on_while_nothing_happens_and_clocks_go_their_own_way)
 {
     CLUSTER_OF(1, 2, (void)0);
-    const uint64_t first = CLIENT_NOW(0), second = CLIENT_NOW(1), node = cluster_node_now(cluster, 0);
+    const uint64_t first = CLIENT_NOW(0), second = CLIENT_NOW(1),
+                   node = cluster_node_now(cluster, 0);
     cluster_set_node_rate(cluster, 0, -100000);
     CLIENT_CLOCK_STEPS_MS(1, 5000);
     RUN_MS(1000);
@@ -302,7 +314,9 @@ TEST(what_is_stalled_arrives_when_it_is_healed_and_what_is_cut_does_not)
 TEST(a_set_is_watched_in_each_of_its_resources)
 {
     CLUSTER_OF(3, 2, (void)0);
-    struct redlock_name names[] = { { .bytes = "door", .size = 4 }, { .bytes = "attic", .size = 5 } };
+    struct redlock_name names[] = {
+        { .bytes = "door", .size = 4 }, { .bytes = "attic", .size = 5 }
+    };
     const struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = 10000 };
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     RUN_MS(10);
@@ -317,7 +331,9 @@ TEST(a_set_is_watched_in_each_of_its_resources)
 TEST(a_promise_that_the_nodes_keep_for_some_resources_of_a_set_only_is_noticed)
 {
     CLUSTER(3);
-    struct redlock_name names[] = { { .bytes = "door", .size = 4 }, { .bytes = "attic", .size = 5 } };
+    struct redlock_name names[] = {
+        { .bytes = "door", .size = 4 }, { .bytes = "attic", .size = 5 }
+    };
     const struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = 10000 };
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     RUN_MS(10);
@@ -336,7 +352,8 @@ TEST(a_ticket_beyond_the_clocks_of_the_nodes_is_refused)
     cluster_set_client_wall(cluster, 0, 11000000);
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     RUN_MS(10);
-    CHECK_INT(redlock_node_trouble(&cluster->clients[0].engine, 0, CLIENT_NOW(0)), REDLOCK_TROUBLE_AHEAD);
+    CHECK_INT(redlock_node_trouble(&cluster->clients[0].engine, 0, CLIENT_NOW(0)),
+              REDLOCK_TROUBLE_AHEAD);
     cluster_set_client_wall(cluster, 1, 9000000);
     CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
     RUN_MS(10);
@@ -377,7 +394,8 @@ TEST(a_hand_over_takes_two_round_trips)
           redlock_lock_status(cluster_lock(cluster, 2, 0)) == REDLOCK_OK);
 }
 
-static void acquire_with_ticket(struct cluster *cluster, unsigned client, uint64_t wall_us, uint32_t wait_ms)
+static void acquire_with_ticket(struct cluster *cluster, unsigned client, uint64_t wall_us,
+                                uint32_t wait_ms)
 {
     struct redlock_request request = story_request("door", 10000, wait_ms);
 
@@ -387,7 +405,8 @@ static void acquire_with_ticket(struct cluster *cluster, unsigned client, uint64
     UNTIL_DONE(client);
 }
 
-/* Was it the key or the counter? If several commands arrive in one piece, nobody can tell by looking afterwards. */
+/* Was it the key or the counter? If several commands arrive in one piece, nobody can tell by
+ * looking afterwards. */
 TEST(an_acquire_that_a_counter_alone_refused_is_told_from_others)
 {
     CLUSTER_OF(1, 2, (void)0);

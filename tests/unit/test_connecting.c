@@ -64,7 +64,8 @@ TEST(a_handshake_that_is_not_answered_is_given_up_in_time_and_tried_again)
 
 /* ---- Connecting anew ---- */
 
-/* Node 0 closes each connection so long after the handshake. How often does the client connect within ten seconds? */
+/* Node 0 closes each connection so long after the handshake. How often does the client connect
+ * within ten seconds? */
 static void count_connections(unsigned lived_us, unsigned least, unsigned most)
 {
     CLUSTER(1);
@@ -82,7 +83,8 @@ static void count_connections(unsigned lived_us, unsigned least, unsigned most)
     CHECK(LINK(0, 0)->connect_count - before <= most);
 }
 
-TEST(a_connection_that_had_worked_is_made_anew_at_once_and_one_that_ends_as_soon_as_it_stands_is_not)
+TEST(
+    a_connection_that_had_worked_is_made_anew_at_once_and_one_that_ends_as_soon_as_it_stands_is_not)
 {
     count_connections(50000, 190, 200);
     count_connections(12000, 750, 850);
@@ -132,10 +134,12 @@ TEST(the_pause_between_connections_is_short_while_no_quorum_is_connected)
     RUN_MS(5000);
     for (unsigned k = 0; k < NODES; k++) before[k] = LINK(0, k)->connect_count;
     RUN_MS(SECONDS * 1000);
-    for (unsigned k = 0; k < NODES; k++) CHECK(LINK(0, k)->connect_count - before[k] <= (k < 2 ? SECONDS : 0));
+    for (unsigned k = 0; k < NODES; k++)
+        CHECK(LINK(0, k)->connect_count - before[k] <= (k < 2 ? SECONDS : 0));
 }
 
-/* A wake-up would be of no use. The nodes lead to the connections, and the lock that waits to the subscriptions. */
+/* A wake-up would be of no use. The nodes lead to the connections, and the lock that waits
+ * to the subscriptions. */
 TEST(the_pause_between_subscriptions_grows_also_while_no_quorum_is_connected)
 {
     enum { SECONDS = 60 };
@@ -174,19 +178,25 @@ TEST(the_pause_between_connections_is_short_to_nodes_that_are_silent_while_no_qu
 static void connect_to_a_node_that_says(const char *answer, unsigned least, unsigned most)
 {
     CLUSTER_COLD(1, 1, (void)0);
-    model_node_plan(NODE(0), (struct model_answer){ .command = "*", .bytes = answer, .size = strlen(answer), .times = UINT32_MAX });
+    model_node_plan(NODE(0), (struct model_answer){ .command = "*",
+                                                    .bytes = answer,
+                                                    .size = strlen(answer),
+                                                    .times = UINT32_MAX });
     RUN_MS(5000);
     const unsigned before = LINK(0, 0)->connect_count;
     RUN_MS(60000);
     TAP_CONTEXT("%s", answer);
-    CHECK(LINK(0, 0)->connect_count - before >= least && LINK(0, 0)->connect_count - before <= most);
+    CHECK(LINK(0, 0)->connect_count - before >= least &&
+          LINK(0, 0)->connect_count - before <= most);
 }
 
-TEST(the_pause_between_connections_is_short_to_a_node_that_is_loading_and_not_to_one_that_refuses_us)
+TEST(
+    the_pause_between_connections_is_short_to_a_node_that_is_loading_and_not_to_one_that_refuses_us)
 {
     connect_to_a_node_that_says("-LOADING Redis is loading the dataset in memory\r\n", 180, 400);
     connect_to_a_node_that_says("-ERR max number of clients reached\r\n", 20, 60);
-    connect_to_a_node_that_says("-WRONGPASS invalid username-password pair or user is disabled.\r\n", 20, 60);
+    connect_to_a_node_that_says(
+        "-WRONGPASS invalid username-password pair or user is disabled.\r\n", 20, 60);
     connect_to_a_node_that_says("HTTP/1.1 400 Bad Request\r\n", 20, 60);
 }
 
@@ -224,7 +234,8 @@ TEST(what_became_of_the_connection_is_told_in_the_words_of_the_transport)
     EXPECT_WORDS(0, 0, "ok");
 }
 
-/* Its handshake is good, and the next answers end the session, as with a cluster that has lost slots.
+/* Its handshake is good, and the next answers end the session, as with a cluster that
+ * has lost slots.
  * Each client that waits for the lock asks for its entry as soon as there is a session. */
 TEST(a_node_whose_answers_end_each_session_is_connected_to_with_pauses)
 {
@@ -235,7 +246,8 @@ TEST(a_node_whose_answers_end_each_session_is_connected_to_with_pauses)
     const unsigned before = LINK(1, 2)->connect_count;
     START_ACQUIRE(1, "door", 30000, 60000);
     RUN_MS(10000);
-    TAP_CHECK(LINK(1, 2)->connect_count - before <= 30, "%u connections", LINK(1, 2)->connect_count - before);
+    TAP_CHECK(LINK(1, 2)->connect_count - before <= 30, "%u connections",
+              LINK(1, 2)->connect_count - before);
     ANSWERS_AS_EVER(2);
     RUN_MS(6000);
     CHECK(VOTES(1, 2));

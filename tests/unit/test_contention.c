@@ -1,4 +1,5 @@
-/* Contention under random faults, watched by the cluster, is a little of the simulator in each run of the unit tests. */
+/* Contention under random faults, watched by the cluster, is a little of the simulator in each run
+ * of the unit tests. */
 #include "../world/story.h"
 
 enum { WORLD_CLIENTS_MAX = 4, WORLD_LOCKS = 2, WORLD_STEPS = 1000 };
@@ -19,7 +20,8 @@ static void heal(struct cluster *cluster, bool memories_last)
 
 static void disturb(struct cluster *cluster, bool memories_last)
 {
-    const unsigned c = random_below(cluster, cluster->client_count), k = random_below(cluster, cluster->node_count);
+    const unsigned c = random_below(cluster, cluster->client_count),
+                   k = random_below(cluster, cluster->node_count);
     switch (random_below(cluster, 14)) {
     case 0: cluster_stall(cluster, c, k); break;
     case 1: cluster_reset(cluster, c, k, random_below(cluster, 2)); break;
@@ -31,8 +33,12 @@ static void disturb(struct cluster *cluster, bool memories_last)
     case 7: if (!cluster->hosts[k].down) cluster_node_down(cluster, k); break;
     case 8: if (cluster->hosts[k].down) cluster_node_up(cluster, k, memories_last); break;
     case 9: model_flush_scripts(NODE(k)); break;
-    case 10: cluster_step_client_clock(cluster, c, (int64_t)cluster_below(cluster, 1000000)); break; /* Forward only: */
-    case 11: cluster_step_node_clock(cluster, k, -(int64_t)cluster_below(cluster, 100000)); break;   /* and back. */
+    case 10:
+        cluster_step_client_clock(cluster, c, (int64_t)cluster_below(cluster, 1000000));
+        break; /* Forward only: */
+    case 11:
+        cluster_step_node_clock(cluster, k, -(int64_t)cluster_below(cluster, 100000));
+        break; /* and back. */
     default: heal(cluster, memories_last); break;
     }
 }
@@ -42,7 +48,8 @@ static uint32_t random_ttl(struct cluster *cluster)
     return 200 + random_below(cluster, 2800);
 }
 
-/* Does an operation that is possible at any moment, moving the lock to other memory and back, to oblivion and back. */
+/* Does an operation that is possible at any moment, moving the lock to other memory and back, to
+ * oblivion and back. */
 static void shift_memory(struct cluster *cluster, unsigned c, unsigned i)
 {
     if (random_below(cluster, 4) > 0) {
@@ -63,7 +70,8 @@ static void act(struct cluster *cluster, unsigned c, unsigned i)
     } else if (redlock_lock_status(lock) == REDLOCK_PENDING) {
         if (random_below(cluster, 50) == 0) cluster_cancel(cluster, c, i);
     } else if (cluster_valid_us(cluster, c, i) == 0) {
-        (void)story_acquire(cluster, c, i, resources[i], random_ttl(cluster), random_below(cluster, 3000));
+        (void)story_acquire(cluster, c, i, resources[i], random_ttl(cluster),
+                            random_below(cluster, 3000));
     } else if (random_below(cluster, 2) == 0) {
         (void)cluster_extend(cluster, c, i, random_ttl(cluster));
     } else {
@@ -78,8 +86,8 @@ struct world {
     bool memories_last, in_pieces;
 };
 
-/* If a node may lose a lock that it has just granted, a promise can be broken and no client knows. The
- * guard keeps the exclusion all the same. */
+/* If a node may lose a lock that it has just granted, a promise can be broken and no client knows.
+ * The guard keeps the exclusion all the same. */
 static void shape(struct cluster *cluster, const struct world *world)
 {
     cluster->dice = world->seed;
@@ -88,7 +96,8 @@ static void shape(struct cluster *cluster, const struct world *world)
     for (unsigned c = 0; c < world->client_count; c++)
         for (unsigned k = 0; k < world->node_count; k++) {
             LINK(c, k)->jitter_us = random_below(cluster, 2000);
-            LINK(c, k)->send_max = LINK(c, k)->receive_max = world->in_pieces ? 1 + random_below(cluster, 40) : 0;
+            LINK(c, k)->send_max = LINK(c, k)->receive_max =
+                world->in_pieces ? 1 + random_below(cluster, 40) : 0;
         }
 }
 
@@ -109,7 +118,8 @@ static void calm_down(struct cluster *cluster, bool memories_last)
         THAW(c);
         for (unsigned i = 0; i < WORLD_LOCKS; i++) {
             cluster_cancel(cluster, c, i);
-            const enum redlock_status status = cluster_release(cluster, c, i); /* LOST: it was not even acquired. */
+            /* LOST: it was not even acquired. */
+            const enum redlock_status status = cluster_release(cluster, c, i);
             CHECK(status == REDLOCK_OK || status == REDLOCK_LOST);
         }
     }
@@ -153,10 +163,11 @@ static void live_through(const struct world *world, struct outcome *outcome)
     outcome->held = 0;
     shape(cluster, world);
     for (unsigned step = 0; step < WORLD_STEPS; step++) {
-        TAP_CONTEXT("seed %u, %u nodes, %u clients, at %u us", (unsigned)world->seed, world->node_count, world->client_count,
-                    (unsigned)cluster->now_us);
+        TAP_CONTEXT("seed %u, %u nodes, %u clients, at %u us", (unsigned)world->seed,
+                    world->node_count, world->client_count, (unsigned)cluster->now_us);
         if (random_below(cluster, 4) == 0) disturb(cluster, world->memories_last);
-        act(cluster, random_below(cluster, cluster->client_count), random_below(cluster, WORLD_LOCKS));
+        act(cluster, random_below(cluster, cluster->client_count),
+            random_below(cluster, WORLD_LOCKS));
         RUN_US(random_below(cluster, 40000));
         outcome->held += anybody_holds(cluster);
     }
@@ -166,7 +177,8 @@ static void live_through(const struct world *world, struct outcome *outcome)
 
 static struct world world_of(uint64_t seed)
 {
-    return (struct world){ seed, 1 + (unsigned)(seed * 7 % 6), 2 + (unsigned)(seed % 3), seed % 4 < 2, seed % 5 == 0 };
+    return (struct world){ seed, 1 + (unsigned)(seed * 7 % 6), 2 + (unsigned)(seed % 3),
+                           seed % 4 < 2, seed % 5 == 0 };
 }
 
 TEST(under_random_faults_no_two_hold_and_afterwards_everything_ends_well)

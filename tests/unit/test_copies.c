@@ -1,5 +1,6 @@
-/* Bytes that go to several nodes alike are encoded once (redlock_use_copies). This file looks at the
- * buffers. All stories and simulations use copies, and show that the engine does the same as without. */
+/* Bytes that go to several nodes alike are encoded once (redlock_use_copies). This file looks at
+ * the buffers. All stories and simulations use copies, and show that the engine does the
+ * same as without. */
 #include "../../redlock/node.h"
 #include "../../redlock/queue.h"
 #include "../../redlock/wire.h"
@@ -70,8 +71,10 @@ static void begin(void)
         char text[256];
         redlock_connected(&engine, k, now_us);
         sent_to(k);
-        snprintf(text, sizeof text, "+OK\r\n$83\r\nrun_id:%040u\nredis_mode:standalone\nrole:master\r\n\r\n$-1\r\n"
-                 "-NOPERM no\r\n-NOPERM no\r\n", k + 1);
+        snprintf(text, sizeof text,
+                 "+OK\r\n$83\r\nrun_id:%040u\nredis_mode:standalone\nrole:master\r\n\r\n$-1\r\n"
+                 "-NOPERM no\r\n-NOPERM no\r\n",
+                 k + 1);
         say(k, text);
         CHECK(redlock_node_votes(&engine, k, now_us));
     }
@@ -81,7 +84,9 @@ static void begin(void)
 
 static void start(struct redlock_lock *which, const char *resource)
 {
-    const struct redlock_request request = { .resource = resource, .resource_size = strlen(resource), .ttl_ms = 10000 };
+    const struct redlock_request request = {
+        .resource = resource, .resource_size = strlen(resource), .ttl_ms = 10000
+    };
 
     feed();
     CHECK_INT(redlock_start_acquire(&engine, which, &request, now_us), REDLOCK_OK);

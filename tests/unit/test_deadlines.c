@@ -1,5 +1,6 @@
-/* The engine must act in time even if nothing arrives by the network: hung nodes are left in time, busy
- * ones are not, and nobody waits longer than he wanted to. Judged by the story's own figures. */
+/* The engine must act in time even if nothing arrives by the network: hung nodes are left in time,
+ * busy ones are not, and nobody waits longer than he wanted to. Judged by the
+ * story's own figures. */
 #include "../world/story.h"
 
 enum {
@@ -56,8 +57,8 @@ static void wait_in_vain(uint32_t retry_ms, uint32_t wait_ms, bool wakes_up)
     const uint64_t until = CLIENT_NOW(0) + wait_ms * 1000;
     ACQUIRE_WAIT(0, "door", DOOR_TTL, wait_ms);
     EXPECT_STATUS(0, REDLOCK_TIMEOUT);
-    TAP_CHECK(CLIENT_NOW(0) >= until - 1000 && CLIENT_NOW(0) <= until + 5000, "it ends %lld us after its time",
-              (long long)(CLIENT_NOW(0) - until));
+    TAP_CHECK(CLIENT_NOW(0) >= until - 1000 && CLIENT_NOW(0) <= until + 5000,
+              "it ends %lld us after its time", (long long)(CLIENT_NOW(0) - until));
 }
 
 TEST(a_wait_that_is_shorter_than_a_pause_ends_when_it_should)

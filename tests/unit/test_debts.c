@@ -1,11 +1,13 @@
-/* Debts to a node that cannot be reached (S5). Tests how much is owed, for how long, and that nobody waits for it. */
+/* Debts to a node that cannot be reached (S5). Tests how much is owed, for how long, and that
+ * nobody waits for it. */
 #include "../world/story.h"
 
 #define TOKEN "0123456789abcdef0123456789abcdef01234567"
 
 /* ---- How long ---- */
 
-/* Another process has acquired it. Nobody reports its TTL; so the debt lasts as long as any TTL may. */
+/* Another process has acquired it. Nobody reports its TTL; so the debt lasts as long as
+ * any TTL may. */
 static void adopt_and_release(uint32_t guard_ms, uint32_t ttl_ms)
 {
     CLUSTER_OF(3, 2, config.guard_ms = guard_ms);
@@ -31,7 +33,7 @@ static void adopt_and_release(uint32_t guard_ms, uint32_t ttl_ms)
     CHECK(IDLE(1));
 }
 
-TEST(s5_the_release_of_an_adopted_lock_is_owed_to_a_node_that_is_away_for_as_long_as_its_key_may_stay)
+TEST(s5_the_release_of_an_adopted_lock_is_owed_to_a_node_that_is_away_while_its_key_may_stay)
 {
     adopt_and_release(30000, 30000);
     adopt_and_release(60000, 60000);
@@ -47,7 +49,8 @@ static void set_late(bool is_answered)
     ACQUIRE(0, "door", 1500);
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(is_answered ? 1250 : 900);
-    CHECK(cluster_key(cluster, 2, "door") != NULL);     /* It is there until 2100 ms after the beginning. */
+    /* It is there until 2100 ms after the beginning. */
+    CHECK(cluster_key(cluster, 2, "door") != NULL);
     cluster_cut(cluster, 0, 2, true);
     RUN_MS(1);
     RELEASE(0);
@@ -141,7 +144,8 @@ static void release_with_dead(unsigned n, unsigned dead_count, bool adopts)
     if (adopts) CHECK_INT(cluster_adopt(cluster, 0, 0, "door", TOKEN), REDLOCK_OK);
     const uint64_t before = cluster->now_us;
     RELEASE(0);
-    TAP_CHECK(cluster->now_us - before <= 10000, "it takes %u us", (unsigned)(cluster->now_us - before));
+    TAP_CHECK(cluster->now_us - before <= 10000, "it takes %u us",
+              (unsigned)(cluster->now_us - before));
     RUN_MS(1);
     CHECK_INT(redlock_owed(LOCK(0)), dead_count);
     CHECK_INT(redlock_confirmed(LOCK(0)), adopts ? 0 : n - dead_count);

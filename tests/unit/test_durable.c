@@ -1,18 +1,29 @@
-/* S23: durable nodes, and the canary that identifies them. The guard is GUARD_MS, and for tickets 2 SKEW_MS more. */
+/* S23: durable nodes, and the canary that identifies them. The guard is GUARD_MS, and for tickets 2
+ * SKEW_MS more. */
 #include "../world/story.h"
 
-enum { N = 3, GUARD_MS = 30000, SKEW_MS = 10000, FULL_MS = GUARD_MS + 2 * SKEW_MS, TTL_MS = 10000, SETTLE_MS = 3500 };
+enum {
+    N = 3,
+    GUARD_MS = 30000,
+    SKEW_MS = 10000,
+    FULL_MS = GUARD_MS + 2 * SKEW_MS,
+    TTL_MS = 10000,
+    SETTLE_MS = 3500
+};
 
-static const char canary[] = "0123456789abcdef0123456789abcdef01234567", another[] = "76543210fedcba9876543210fedcba9876543210";
+static const char canary[] = "0123456789abcdef0123456789abcdef01234567",
+                  another[] = "76543210fedcba9876543210fedcba9876543210";
 
 #define ALL ((1u << N) - 1)
 #define CANARY REDLOCK_CANARY
 
 /* All nodes are declared durable, have run for 1000 s and have a canary already. */
-#define DURABLE_OF(clients, ...)                                                                 \
-    CLUSTER_COLD(N, clients, config.guard_ms = GUARD_MS; config.ticket_skew_ms = SKEW_MS; __VA_ARGS__); \
+#define DURABLE_OF(clients, ...) \
+    CLUSTER_COLD(N, clients, config.guard_ms = GUARD_MS; config.ticket_skew_ms = SKEW_MS; \
+                 __VA_ARGS__); \
     cluster_declare_durable(cluster, ALL)
-#define PUT_CANARY(k, value) (void)model_put(NODE(k), CANARY, (value), 0, cluster_node_now(cluster, (k)))
+#define PUT_CANARY(k, value) \
+    (void)model_put(NODE(k), CANARY, (value), 0, cluster_node_now(cluster, (k)))
 #define DURABLE(clients)                                       \
     DURABLE_OF(clients, (void)0);                              \
     STORY_NODES PUT_CANARY(story_k, canary);                   \
@@ -40,8 +51,11 @@ TEST(s23_the_first_client_for_which_a_node_has_a_full_vote_sets_a_canary_and_all
     DURABLE_OF(3, (void)0);
     RUN_MS(1000);
     for (unsigned k = 0; k < N; k++) {
-        CHECK(cluster_key(cluster, k, CANARY) && strlen(cluster_key(cluster, k, CANARY)) == REDLOCK_TOKEN_TEXT);
-        CHECK_INT(model_find(NODE(k), 0, CANARY, strlen(CANARY), cluster_node_now(cluster, k))->expires_ms, 0);
+        CHECK(cluster_key(cluster, k, CANARY) &&
+              strlen(cluster_key(cluster, k, CANARY)) == REDLOCK_TOKEN_TEXT);
+        CHECK_INT(model_find(NODE(k), 0, CANARY, strlen(CANARY), cluster_node_now(cluster, k))
+                      ->expires_ms,
+                  0);
         for (unsigned c = 0; c < 3; c++) CHECK_INT(MEMORY(c, k), REDLOCK_MEMORY_KEPT);
     }
     restart(cluster, 1, true);
@@ -90,7 +104,8 @@ TEST(s23_nodes_that_are_not_declared_durable_are_not_asked)
     CHECK(!VOTES(0, 1));
 }
 
-static enum redlock_status acquire_by_name(struct cluster *cluster, unsigned client, const char *name)
+static enum redlock_status acquire_by_name(struct cluster *cluster, unsigned client,
+                                           const char *name)
 {
     struct redlock_request request = story_request(name, TTL_MS, 0);
 
@@ -98,7 +113,8 @@ static enum redlock_status acquire_by_name(struct cluster *cluster, unsigned cli
     return cluster_acquire(cluster, client, 0, &request);
 }
 
-/* Its value would be taken for a canary, its end for a memory that was lost, and the canary for a lock that never ends. */
+/* Its value would be taken for a canary, its end for a memory that was lost, and the canary for a
+ * lock that never ends. */
 TEST(s23_no_lock_has_the_name_of_the_canary_nor_one_that_keeps_something_there)
 {
     DURABLE(1);
@@ -169,7 +185,8 @@ TEST(s23_a_node_that_comes_back_with_the_canary_that_was_known_votes_at_once)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-/* The rest of the time is the pause before the connection is made anew, and the one before the next attempt. */
+/* The rest of the time is the pause before the connection is made anew, and the one before
+ * the next attempt. */
 TEST(s30_the_canary_of_a_promoted_server_says_nothing)
 {
     DURABLE_OF(1, (void)0);
@@ -177,7 +194,8 @@ TEST(s30_the_canary_of_a_promoted_server_says_nothing)
     CHECK(cluster_key(cluster, 1, CANARY) != NULL);
     cluster_node_down(cluster, 1);
     RUN_MS(100);
-    cluster_node_up(cluster, 1, true);      /* Its replica, which had the canary, and not the last writes. */
+    /* Its replica, which had the canary, and not the last writes. */
+    cluster_node_up(cluster, 1, true);
     NODE(1)->second_offset = 1729;
     SETTLE;
     CHECK(!VOTES(0, 1));
@@ -232,7 +250,8 @@ TEST(s23_a_node_that_comes_back_empty_begins_the_full_guard_and_that_is_told)
     CHECK_INT(emptied, 1);
     RESET(0, 2);
     SETTLE;
-    EXPECT_WORDS(0, 2, "came back empty ");     /* It is reported once, but does not become another trouble. */
+    /* It is reported once, but does not become another trouble. */
+    EXPECT_WORDS(0, 2, "came back empty ");
     CHECK(!redlock_next_event(&events, &event));
     redlock_use_events(ENGINE(0), NULL, NULL, 0);
     RUN_MS(GUARD_MS - 4 * SETTLE_MS);
@@ -324,7 +343,8 @@ TEST(s23_a_connection_that_is_made_anew_changes_nothing)
     CHECK_INT(CALLS(0, "SET"), 0);
 }
 
-/* S12: a vote that the server may have had in this round, before it restarted, does not count twice. */
+/* S12: a vote that the server may have had in this round, before it restarted, does
+ * not count twice. */
 TEST(s23_a_node_that_comes_back_with_its_memory_counts_from_the_next_round_on)
 {
     DURABLE(1);
@@ -416,7 +436,8 @@ TEST(s23_a_handshake_that_breaks_off_changes_nothing)
     }
 }
 
-/* The connection breaks around the SET of the canary; a SET that was not sent must not be sent to a server that is empty. */
+/* The connection breaks around the SET of the canary; a SET that was not sent must not be sent to a
+ * server that is empty. */
 TEST(s23_a_canary_that_is_not_answered_is_set_again_by_the_next_connection_if_it_may_be)
 {
     for (unsigned keeps = 0; keeps < 2; keeps++) {

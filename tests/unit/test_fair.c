@@ -23,7 +23,14 @@ static enum redlock_status start_fair(struct cluster *cluster, unsigned client, 
 #define START_FAIR(client, wait_ms) CHECK_INT(start_fair(cluster, (client), (wait_ms)), REDLOCK_OK)
 #define FAIR(client, wait_ms) do { START_FAIR(client, wait_ms); UNTIL_DONE(client); } while (0)
 /* Client 0 holds it, and clients 1 and 2 wait in that order. */
-#define HOLD_AND_QUEUE do { FAIR(0, 0); START_FAIR(1, WAIT); RUN_MS(50); START_FAIR(2, WAIT); RUN_MS(50); } while (0)
+#define HOLD_AND_QUEUE \
+    do { \
+        FAIR(0, 0); \
+        START_FAIR(1, WAIT); \
+        RUN_MS(50); \
+        START_FAIR(2, WAIT); \
+        RUN_MS(50); \
+    } while (0)
 #define PHASE(client) (LOCK(client)->phase)
 #define OOM "-OOM command not allowed when used memory > 'maxmemory'.\r\n"
 
@@ -54,7 +61,8 @@ static bool is_everywhere_empty(struct cluster *cluster)
 {
     bool is_empty = cluster_count_keys(cluster, "door") == 0;
 
-    for (unsigned k = 0; k < cluster->node_count; k++) is_empty = is_empty && queued_on(cluster, k) == 0;
+    for (unsigned k = 0; k < cluster->node_count; k++)
+        is_empty = is_empty && queued_on(cluster, k) == 0;
     return is_empty;
 }
 
@@ -101,7 +109,8 @@ TEST(a_fair_lock_with_a_ticket_needs_what_a_ticket_needs)
 
     request.ticket = true;
     request.wall_us = (uint64_t)1 << 60;
-    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_BAD_CLOCK);
+    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)),
+              REDLOCK_BAD_CLOCK);
 }
 
 /* A key of a fair lock beside its own would be overwritten. */
@@ -195,7 +204,8 @@ TEST(s25_a_turn_is_told_by_a_quorum_also_where_fewer_decide)
     CHECK_INT(queued_on(cluster, 1), 1);
 }
 
-/* A lock that asks a minority has learnt nothing, so it goes to the doorway again, and takes no place. */
+/* A lock that asks a minority has learnt nothing, so it goes to the doorway again, and
+ * takes no place. */
 TEST(s25_a_turn_is_not_told_by_a_minority)
 {
     CLUSTER_OF(5, 2, (void)0);
@@ -230,8 +240,8 @@ TEST(s25_a_turn_is_larger_than_the_largest_that_a_node_tells)
     for (unsigned k = 0; k < 3; k++) CHECK_INT(last_turn_on(cluster, k), 42);
 }
 
-/* It has no turn, so grants by a minority are in everybody's way. It gives them up between two rounds,
- * as a plain lock does. */
+/* It has no turn, so grants by a minority are in everybody's way. It gives them up between two
+ * rounds, as a plain lock does. */
 TEST(a_doorway_that_no_quorum_answers_keeps_nothing)
 {
     CLUSTER_OF(3, 2, (void)0);
@@ -279,7 +289,8 @@ TEST(a_doorway_that_no_quorum_answers_keeps_nothing_without_wake_ups_either)
     CHECK(is_everywhere_empty(cluster));
 }
 
-/* Two of four nodes decide a round, and an answer may be missing for ever that would have made a quorum of them. */
+/* Two of four nodes decide a round, and an answer may be missing for ever that would have made a
+ * quorum of them. */
 TEST(a_doorway_whose_answers_did_not_come_begins_anew)
 {
     uint8_t token[REDLOCK_TOKEN_SIZE];
@@ -323,7 +334,8 @@ TEST(a_lock_that_begins_anew_and_waits_for_random_bytes_is_not_called)
     RUN_WHILE(PHASE(1) != REDLOCK_PHASE_NEEDS_ENTROPY, 1000);
     CHECK_INT(PHASE(1), REDLOCK_PHASE_NEEDS_ENTROPY);
     CHECK(LOCK(1)->wait_number != 0);
-    snprintf(text, sizeof text, "messageredlock:0123456789abcdef%u", (unsigned)LOCK(1)->wait_number);
+    snprintf(text, sizeof text, "messageredlock:0123456789abcdef%u",
+             (unsigned)LOCK(1)->wait_number);
     call.text = text;
     call.text_size = strlen(text);
     for (unsigned k = 0; k < 3; k++) ENGINE(1)->waking->hear(ENGINE(1), k, &call);
@@ -385,7 +397,8 @@ TEST(s25_waiters_get_in_in_the_order_in_which_they_came)
     }
 }
 
-/* A client that comes when the resource is free, and the one whose turn it is has not asked yet, is refused. */
+/* A client that comes when the resource is free, and the one whose turn it is has not asked
+ * yet, is refused. */
 TEST(s25_a_newcomer_does_not_get_in_before_those_that_are_queued)
 {
     CLUSTER_OF(3, 3, (void)0);
@@ -419,7 +432,8 @@ TEST(a_plain_lock_excludes_a_fair_one_and_the_other_way_round)
     EXPECT_STATUS(0, REDLOCK_TAKEN);
 }
 
-/* Without a wake-up the next in line would look when a third of the lease has passed. The release calls it. */
+/* Without a wake-up the next in line would look when a third of the lease has passed. The release
+ * calls it. */
 TEST(a_release_calls_the_first_in_the_queue)
 {
     CLUSTER_OF(3, 3, config.wake_ups = true; config.retry_ms = 60000);
@@ -433,8 +447,8 @@ TEST(a_release_calls_the_first_in_the_queue)
     EXPECT_STATUS(2, REDLOCK_OK);
 }
 
-/* One node's release is executed between its refusal and the other answers. Its call is heard while the
- * poll is under way. */
+/* One node's release is executed between its refusal and the other answers. Its call is heard while
+ * the poll is under way. */
 static void be_called_while_it_polls(unsigned moves)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);
@@ -461,7 +475,8 @@ TEST(a_call_that_comes_while_a_lock_polls_is_heard)
     for (unsigned moves = 0; moves < 2; moves++) be_called_while_it_polls(moves);
 }
 
-/* Two nodes have called it and one has granted it, when the last refusal comes; and another knows of many that are before it. */
+/* Two nodes have called it and one has granted it, when the last refusal comes; and another knows
+ * of many that are before it. */
 TEST(a_call_by_a_quorum_is_heard_whatever_another_node_says)
 {
     CLUSTER_OF(5, 2, config.wake_ups = true; config.retry_ms = 60000);
@@ -486,14 +501,17 @@ TEST(a_call_by_a_quorum_is_heard_whatever_another_node_says)
 /* Somebody else's key is in the way, or a server with a mind of its own. */
 TEST(a_refusal_with_a_turn_or_a_rank_out_of_reach_is_taken_for_the_last_there_is)
 {
-    static const char *const answers[] = { "$7\r\n0 20000\r\n", "$20\r\n0 20000 4294967295 0\r\n",
-                                           "$15\r\n0 20000 7 70000\r\n", "$20\r\n0 20000 4294967296 0\r\n" };
+    static const char *const answers[] = {
+        "$7\r\n0 20000\r\n", "$20\r\n0 20000 4294967295 0\r\n", "$15\r\n0 20000 7 70000\r\n",
+        "$20\r\n0 20000 4294967296 0\r\n"
+    };
 
     for (unsigned i = 0; i < 4; i++) {
         TAP_CONTEXT("answer %u", i);
         CLUSTER_OF(3, 1, config.wake_ups = true);
         char answer[40];
-        snprintf(answer, sizeof answer, "$%zu%s", strlen(strchr(answers[i], '\n') + 1) - 2, strchr(answers[i], '\r'));
+        snprintf(answer, sizeof answer, "$%zu%s", strlen(strchr(answers[i], '\n') + 1) - 2,
+                 strchr(answers[i], '\r'));
         kind_teach_scripts(cluster);
         STORY_NODES ANSWERS(story_k, "EVALSHA", answer);
         START_FAIR(0, WAIT);
@@ -525,8 +543,9 @@ TEST(a_fair_lock_needs_no_wake_ups)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
-/* Its entry, by which it is called, is part of its place. It therefore has one from the beginning, or none. Without one it looks by
- * itself, also when its engine has begun to listen for another lock. */
+/* Its entry, by which it is called, is part of its place. It therefore has one from the beginning,
+ * or none. Without one it looks by itself, also when its engine has begun to listen
+ * for another lock. */
 TEST(a_lock_that_could_not_draw_a_name_is_in_the_queue_without_one)
 {
     uint32_t rounds;
@@ -553,7 +572,8 @@ TEST(a_lock_that_could_not_draw_a_name_is_in_the_queue_without_one)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
-/* Others that waited for a plain lock are let pass by one that was released; a fair lock has its turn. */
+/* Others that waited for a plain lock are let pass by one that was released; a fair lock
+ * has its turn. */
 TEST(a_fair_lock_stands_aside_for_nobody)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true);
@@ -612,7 +632,8 @@ TEST(a_lock_that_learns_late_how_many_are_before_it_does_not_look_when_the_holde
     CHECK_INT(LOCK(0)->round.number, rounds);
 }
 
-/* The second in line is woken where nobody hears the first, and waits for the end of that one's lease. */
+/* The second in line is woken where nobody hears the first, and waits for the end of
+ * that one's lease. */
 TEST(a_waiter_that_has_died_at_the_head_costs_its_lease_at_most)
 {
     for (unsigned wakes = 0; wakes < 2; wakes++) {
@@ -847,10 +868,14 @@ TEST(a_lock_that_moves_while_it_waits_is_called_there)
     }
 }
 
-/* A round takes 1 ms. No other begins when the time is over, or would be before another has passed. */
+/* A round takes 1 ms. No other begins when the time is over, or would be before
+ * another has passed. */
 TEST(a_round_that_would_begin_when_the_time_to_wait_ends_is_not_begun)
 {
-    static const struct { uint32_t wait_ms; unsigned rounds; } cases[] = { { 1, 1 }, { 2, 2 }, { 3, 2 }, { 4, 3 } };
+    static const struct {
+        uint32_t wait_ms;
+        unsigned rounds;
+    } cases[] = { { 1, 1 }, { 2, 2 }, { 3, 2 }, { 4, 3 } };
 
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         TAP_CONTEXT("%u ms", (unsigned)cases[i].wait_ms);
@@ -911,7 +936,8 @@ TEST(a_node_that_has_forgotten_the_script_is_sent_its_text_and_keeps_the_place)
     CHECK(is_everywhere_empty(cluster));
 }
 
-/* Its first answer decides that the round is lost. The one that makes a quorum of answers comes later than any pause is long. */
+/* Its first answer decides that the round is lost. The one that makes a quorum of answers comes
+ * later than any pause is long. */
 TEST(a_place_is_kept_where_a_quorum_needs_a_node_that_is_far_away)
 {
     CLUSTER_OF(3, 3, (void)0);
@@ -960,7 +986,8 @@ TEST(answers_to_an_older_poll_say_nothing_about_the_place)
     RUN_MS(100);
     LINK(1, 2)->delay_us = 1200000;
     START_FAIR(1, WAIT);
-    RUN_MS(1400);       /* The third node has seen a poll while two were before it, and says so a second later. */
+    /* The third node has seen a poll while two were before it, and says so a second later. */
+    RUN_MS(1400);
     CHECK_INT(LOCK(1)->line.turn.rank, 2);
     for (unsigned c = 2; c < 4; c++) redlock_cancel(ENGINE(c), LOCK(c), CLIENT_NOW(c));
     RUN_MS(600);
@@ -970,8 +997,8 @@ TEST(answers_to_an_older_poll_say_nothing_about_the_place)
     }
 }
 
-/* S5: it has the key there from the poll before. The command after NOSCRIPT ends the connection, before
- * the text can be sent. */
+/* S5: it has the key there from the poll before. The command after NOSCRIPT ends the connection,
+ * before the text can be sent. */
 TEST(s5_a_fair_lock_whose_script_was_forgotten_releases_what_it_has_there)
 {
     CLUSTER_OF(3, 2, (void)0);
@@ -984,7 +1011,8 @@ TEST(s5_a_fair_lock_whose_script_was_forgotten_releases_what_it_has_there)
     RUN_MS(1000);
     CHECK(cluster_key(cluster, 1, "door") != NULL);
     ANSWERS_ONCE(1, "EVALSHA", "-NOSCRIPT x\r\n+OK\r\n");
-    for (unsigned i = 0; i < 3000 && ENGINE(1)->nodes[1].trouble != REDLOCK_TROUBLE_PROTOCOL; i++) RUN_MS(1);
+    for (unsigned i = 0; i < 3000 && ENGINE(1)->nodes[1].trouble != REDLOCK_TROUBLE_PROTOCOL; i++)
+        RUN_MS(1);
     EXPECT_TROUBLE(1, 1, REDLOCK_TROUBLE_PROTOCOL);
     DOWN(1);
     redlock_cancel(ENGINE(1), LOCK(1), CLIENT_NOW(1));
@@ -1010,7 +1038,8 @@ TEST(s14_a_waiter_lets_as_much_time_pass_as_its_round_took)
     }
 }
 
-/* Two of four answers are not a quorum, and no third will come. So nobody calls it, and its place ends soon. */
+/* Two of four answers are not a quorum, and no third will come. So nobody calls it, and its place
+ * ends soon. */
 TEST(a_waiter_looks_again_soon_where_a_quorum_of_answers_has_become_impossible)
 {
     CLUSTER_OF(4, 2, config.wake_ups = true; config.node_timeout_ms = 4000; config.retry_ms = 10);
@@ -1052,7 +1081,8 @@ TEST(a_node_that_has_forgotten_the_script_is_sent_its_text_when_the_round_is_los
     EXPECT_HELD(1);
 }
 
-/* The keeper begins at once here. It has its fields, and the poll that is still to go out has its own. */
+/* The keeper begins at once here. It has its fields, and the poll that is still to go out
+ * has its own. */
 TEST(a_fair_lock_that_is_kept_polls_the_nodes_that_are_left_as_before)
 {
     CLUSTER_OF(3, 1, (void)0);
@@ -1085,15 +1115,16 @@ static void lose_polls(struct cluster *cluster, unsigned connections)
     }
 }
 
-/* S5: polls of a connection that broke may still be executed after the release. It is therefore sent
- * again, until it has twice found nothing. They are not counted from 63 on. */
+/* S5: polls of a connection that broke may still be executed after the release. It is therefore
+ * sent again, until it has twice found nothing. They are not counted from 63 on. */
 TEST(s5_polls_that_no_answer_tells_of_are_expected_behind_the_release)
 {
     for (unsigned connections = 3; connections <= 103; connections += 100) {
         CLUSTER_OF(3, 2, (void)0);
         lose_polls(cluster, connections);
         CHECK(LOCK(1)->stakes[1].strays > 1 && LOCK(1)->stakes[1].strays <= STRAYS_COUNT);
-        CHECK_INT(LOCK(1)->stakes[1].strays == STRAYS_COUNT, connections == 103);     /* It stays, though one more was answered. */
+        /* It stays, though one more was answered. */
+        CHECK_INT(LOCK(1)->stakes[1].strays == STRAYS_COUNT, connections == 103);
         const unsigned before = (unsigned)CALLS(1, "RELEASE");
         cluster_cancel(cluster, 1, 0);
         RUN_MS(5000);
@@ -1222,7 +1253,8 @@ TEST(fair_locks_with_tickets_get_larger_ones_in_their_order)
     }
 }
 
-/* Its wall clock is behind the last holder's. It learns that, keeps its place, and proposes more at once. */
+/* Its wall clock is behind the last holder's. It learns that, keeps its place, and proposes
+ * more at once. */
 TEST(a_ticket_that_is_too_small_costs_a_round_and_not_the_place)
 {
     CLUSTER_OF(3, 3, config.wake_ups = true; config.retry_ms = 60000);
@@ -1264,7 +1296,8 @@ TEST(a_ticket_that_was_too_small_at_the_doorway_may_be_corrected_in_the_queue)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-/* No node can grant it anything. It takes no place, or it would be the first for a lease at each hand-over. */
+/* No node can grant it anything. It takes no place, or it would be the first for a lease
+ * at each hand-over. */
 TEST(a_client_whose_wall_clock_is_ahead_holds_up_nobody)
 {
     CLUSTER_OF(3, 3, config.wake_ups = true);
@@ -1284,7 +1317,8 @@ TEST(a_client_whose_wall_clock_is_ahead_holds_up_nobody)
     EXPECT_STATUS(1, REDLOCK_PENDING);
 }
 
-/* While it waited others have raised the counters. It learns that when it is the first and the resource is free. */
+/* While it waited others have raised the counters. It learns that when it is the first and the
+ * resource is free. */
 TEST(a_ticket_that_is_too_small_in_the_queue_is_corrected_at_once)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);
@@ -1302,8 +1336,8 @@ TEST(a_ticket_that_is_too_small_in_the_queue_is_corrected_at_once)
     CHECK(redlock_ticket(LOCK(1)) > counter);
 }
 
-/* S14: the answer of a slow node, after the one that decided that the round was lost, is no reason to
- * come at once a second time. */
+/* S14: the answer of a slow node, after the one that decided that the round was lost, is no reason
+ * to come at once a second time. */
 TEST(a_ticket_is_corrected_at_once_only_once)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);
@@ -1325,7 +1359,8 @@ TEST(a_ticket_is_corrected_at_once_only_once)
     redlock_cancel(ENGINE(1), LOCK(1), CLIENT_NOW(1));
 }
 
-/* S14: it has come again at once already; and in the time that is left there is no room for another attempt. */
+/* S14: it has come again at once already; and in the time that is left there is no room
+ * for another attempt. */
 TEST(a_fair_lock_that_gives_up_while_its_ticket_is_too_small_asks_no_more)
 {
     for (unsigned at_us = 50000; at_us < 60000; at_us += 100) {
@@ -1406,7 +1441,8 @@ TEST(a_fair_lock_is_taken_over_as_one)
     EXTEND(1, TTL);
     EXPECT_STATUS(1, REDLOCK_OK);
     for (unsigned k = 0; k < 3; k++)
-        CHECK(model_find(NODE(k), 0, "door#grant", 10, cluster_node_now(cluster, k))->value_size == 16);
+        CHECK(model_find(NODE(k), 0, "door#grant", 10, cluster_node_now(cluster, k))->value_size ==
+              16);
     START_FAIR(2, WAIT);
     RUN_MS(50);
     START_RELEASE(1);
@@ -1420,7 +1456,9 @@ TEST(a_fair_lock_that_was_adopted_in_vain_is_acquired)
     CLUSTER_OF(3, 2, (void)0);
 
     cluster->no_promise = true;
-    CHECK_INT(cluster_adopt_as(cluster, 0, 0, &redlock_fair, "door", "0123456789abcdef0123456789abcdef01234567"), REDLOCK_OK);
+    CHECK_INT(cluster_adopt_as(cluster, 0, 0, &redlock_fair, "door",
+                               "0123456789abcdef0123456789abcdef01234567"),
+              REDLOCK_OK);
     EXTEND(0, TTL);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
     cluster->no_promise = false;
@@ -1463,13 +1501,14 @@ TEST(a_fair_lock_takes_no_other_role)
 
 static void set_distance(struct cluster *cluster, unsigned client, unsigned one_way_ms)
 {
-    for (unsigned k = 0; k < cluster->node_count; k++) cluster->links[client][k].delay_us = one_way_ms * 1000;
+    for (unsigned k = 0; k < cluster->node_count; k++)
+        cluster->links[client][k].delay_us = one_way_ms * 1000;
 }
 
-/* The first goes from the release to the nodes and from there to the subscription; the second is the
- * poll. One of these clients is five times as far away as the others. It takes two round trips between
- * near ones, and at most three for the far one. Each wants the lock again as soon as its release has
- * ended, and nobody gets in between. */
+/* The first goes from the release to the nodes and from there to the subscription; the second is
+ * the poll. One of these clients is five times as far away as the others. It takes two round trips
+ * between near ones, and at most three for the far one. Each wants the lock again as soon as its
+ * release has ended, and nobody gets in between. */
 TEST(a_hand_over_in_strict_order_takes_two_round_trips)
 {
     CLUSTER_OF(5, 5, config.wake_ups = true; config.retry_ms = 60000);
@@ -1482,7 +1521,8 @@ TEST(a_hand_over_in_strict_order_takes_two_round_trips)
         RUN_MS(50);
     }
     for (unsigned i = 1; i < 25; i++) {
-        unsigned last = (i - 1) % 5, next = i % 5, takes_ms = (last == 3 ? 5u : 1u) + 3 * (next == 3 ? 5u : 1u);
+        unsigned last = (i - 1) % 5, next = i % 5,
+                 takes_ms = (last == 3 ? 5u : 1u) + 3 * (next == 3 ? 5u : 1u);
         bool is_back = false;
         TAP_CONTEXT("hand-over %u", i);
         START_RELEASE(last);
@@ -1534,8 +1574,8 @@ TEST(s25_a_waiter_keeps_its_turn_where_the_clock_of_a_node_steps_back)
     EXPECT_STATUS(2, REDLOCK_OK);
 }
 
-/* The memory of nodes has an entry for each client that waits, and nothing when they have died, whoever
- * comes then or does not. */
+/* The memory of nodes has an entry for each client that waits, and nothing when they have died,
+ * whoever comes then or does not. */
 TEST(what_dead_engines_leave_in_a_queue_is_gone_after_their_lease)
 {
     static const char *const beside[] = { "door#queue", "door#lease", "door#grant" };
@@ -1551,7 +1591,8 @@ TEST(what_dead_engines_leave_in_a_queue_is_gone_after_their_lease)
     for (unsigned k = 0; k < 3; k++) CHECK_INT(queued_on(cluster, k), 4);
     RUN_MS(LEASE);
     for (unsigned k = 0; k < 3; k++)
-        for (unsigned i = 0; i < 3; i++) CHECK(!model_find(NODE(k), 0, beside[i], 10, cluster_node_now(cluster, k)));
+        for (unsigned i = 0; i < 3; i++)
+            CHECK(!model_find(NODE(k), 0, beside[i], 10, cluster_node_now(cluster, k)));
     CHECK(is_everywhere_empty(cluster));
     FAIR(0, 0);
     EXPECT_STATUS(0, REDLOCK_OK);

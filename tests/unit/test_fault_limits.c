@@ -1,5 +1,5 @@
-/* Some faults no client can survive, or only with a margin. Known failures happen here in the same way,
- * and no earlier. A client that reaches a quorum also gets its turn, whatever others reach. */
+/* Some faults no client can survive, or only with a margin. Known failures happen here in the same
+ * way, and no earlier. A client that reaches a quorum also gets its turn, whatever others reach. */
 #include "kinds.h"
 
 enum { N = 5, QUORUM = 3, TTL_MS = 10000, RECONNECT_MS = 500 };
@@ -88,9 +88,9 @@ TEST(as_many_keys_may_be_lost_as_there_are_grants_beyond_the_quorum_and_no_more)
 
 /* ---- What a server says of its own age ---- */
 
-/* The uptime is wall clock. A server that has forgotten everything, and whose clock is stepped forward
- * before a client sees it for the first time, therefore seems to be older than the guard. A client that
- * has seen it before is not deceived. */
+/* The uptime is wall clock. A server that has forgotten everything, and whose clock is stepped
+ * forward before a client sees it for the first time, therefore seems to be older than the guard. A
+ * client that has seen it before is not deceived. */
 static void restart_and_step(bool is_first_contact, bool is_stepped)
 {
     CLUSTER_OF(3, 2, (void)0);
@@ -119,7 +119,14 @@ TEST(s11_a_clock_stepped_behind_a_restart_deceives_only_clients_that_have_never_
 
 /* ---- Which client reaches which nodes ---- */
 
-enum { CLIENTS = 3, NODES = 3, LINKS = CLIENTS * NODES, HOLD_MS = 10, TURN_MS = 60000, WALL_STEP_US = 3000000 };
+enum {
+    CLIENTS = 3,
+    NODES = 3,
+    LINKS = CLIENTS * NODES,
+    HOLD_MS = 10,
+    TURN_MS = 60000,
+    WALL_STEP_US = 3000000
+};
 
 static bool reaches_quorum(unsigned links, unsigned c)
 {
@@ -127,7 +134,8 @@ static bool reaches_quorum(unsigned links, unsigned c)
     return (reached & (reached - 1)) != 0;
 }
 
-/* Bit c * NODES + k is set if client c reaches node k. Clients that reach no quorum try without end.
+/* Bit c * NODES + k is set if client c reaches node k. Clients that reach no quorum
+ * try without end.
  * Each client's wall clock is behind the one before, and tickets increase nevertheless (S15). */
 static void take_turns(unsigned links, enum kind kind)
 {

@@ -1,4 +1,5 @@
-/* Forgets a lock in every phase. The memory is overwritten, and the engine goes on with the other lock. */
+/* Forgets a lock in every phase. The memory is overwritten, and the engine goes on with
+ * the other lock. */
 #include "../world/story.h"
 
 enum { DOOR_TTL = 10000 };

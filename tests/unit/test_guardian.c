@@ -1,4 +1,5 @@
-/* The guardian's own decisions, by a made-up clock and command. A command begins within the validity, or never (S19). */
+/* The guardian's own decisions, by a made-up clock and command. A command begins within the
+ * validity, or never (S19). */
 #define _GNU_SOURCE
 #include <stdint.h>
 

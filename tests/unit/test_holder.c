@@ -11,9 +11,13 @@ static bool is_held_by(struct cluster *cluster, unsigned nodes, const char *hold
     char expected[REDLOCK_TOKEN_TEXT + 1 + 2 * REDLOCK_HOLDER_MAX];
 
     redlock_token(LOCK(0), expected);
-    if (holder) (void)snprintf(expected + REDLOCK_TOKEN_TEXT, sizeof expected - REDLOCK_TOKEN_TEXT, " %s", holder);
+    if (holder)
+        (void)snprintf(expected + REDLOCK_TOKEN_TEXT, sizeof expected - REDLOCK_TOKEN_TEXT, " %s",
+                       holder);
     for (unsigned k = 0; k < nodes; k++)
-        if (!cluster_key(cluster, k, "door") || strcmp(cluster_key(cluster, k, "door"), expected) != 0) return false;
+        if (!cluster_key(cluster, k, "door") ||
+            strcmp(cluster_key(cluster, k, "door"), expected) != 0)
+            return false;
     return true;
 }
 
@@ -110,7 +114,8 @@ TEST(a_holder_needs_65_bytes_more_to_send)
 {
     for (unsigned more = REDLOCK_HOLDER_MAX + 1; more <= REDLOCK_HOLDER_MAX + 2; more++) {
         CLUSTER_OF(1, 1, config.send_size = REDLOCK_SEND_MIN(config.resource_max) + more);
-        CHECK_INT(redlock_use_holder(ENGINE(0), name), more == REDLOCK_HOLDER_MAX + 2 ? REDLOCK_OK : REDLOCK_BAD_CONFIG);
+        CHECK_INT(redlock_use_holder(ENGINE(0), name),
+                  more == REDLOCK_HOLDER_MAX + 2 ? REDLOCK_OK : REDLOCK_BAD_CONFIG);
     }
 }
 

@@ -1,4 +1,5 @@
-/* The engine's own books, falsified one entry at a time. Each invariant notices the fault that breaks it, and names it. */
+/* The engine's own books, falsified one entry at a time. Each invariant notices the fault that
+ * breaks it, and names it. */
 #include "../tap.h"
 #include "../world/invariants.h"
 #include "../world/story.h"
@@ -384,9 +385,12 @@ TEST(the_engine_looks_at_its_books_at_the_end_of_its_calls)
             (void)close(2);
             if (call == 0) {
                 LOCK(0)->owed = 1;
-                CHECK_INT(redlock_start_extend(ENGINE(0), LOCK(0), 10000, CLIENT_NOW(0)), REDLOCK_OK);
+                CHECK_INT(redlock_start_extend(ENGINE(0), LOCK(0), 10000, CLIENT_NOW(0)),
+                          REDLOCK_OK);
             }
-            if (call == 1) SESSION(2)->asked_first = REDLOCK_PIPELINE, (void)redlock_output(ENGINE(0), 2, &size);
+            if (call == 1)
+                SESSION(2)->asked_first = REDLOCK_PIPELINE,
+                (void)redlock_output(ENGINE(0), 2, &size);
             if (call == 2) ENGINE(0)->session_count = 2, redlock_tick(ENGINE(0), CLIENT_NOW(0));
             _exit(0);
         }

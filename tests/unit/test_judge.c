@@ -1,4 +1,5 @@
-/* The doctor's checks of conditions that no server can easily be made to show, by INFO as text, and by made-up nodes. */
+/* The doctor's checks of conditions that no server can easily be made to show, by INFO as text, and
+ * by made-up nodes. */
 #define _GNU_SOURCE
 #include "../../tools/admin/checks_access.c"
 #include "../../tools/admin/checks_clock.c"
@@ -25,9 +26,14 @@ static struct findings findings;
 static struct judge_limits limits;
 
 static const char good_info[] =
-    "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:%040u\r\nuptime_in_seconds:9000\r\n\r\n"
-    "# Persistence\r\nloading:0\r\nasync_loading:0\r\nrdb_last_bgsave_status:ok\r\naof_enabled:1\r\naof_last_write_status:ok\r\n"
-    "aof_delayed_fsync:0\r\n# Memory\r\nused_memory:1000000\r\nused_memory_human:1M\r\nmaxmemory:0\r\n"
+    "# "
+    "Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:%040u\r\nuptime_in_seconds:"
+    "9000\r\n\r\n"
+    "# "
+    "Persistence\r\nloading:0\r\nasync_loading:0\r\nrdb_last_bgsave_status:ok\r\naof_enabled:"
+    "1\r\naof_last_write_status:ok\r\n"
+    "aof_delayed_fsync:0\r\n# "
+    "Memory\r\nused_memory:1000000\r\nused_memory_human:1M\r\nmaxmemory:0\r\n"
     "maxmemory_policy:noeviction\r\n# Stats\r\nevicted_keys:0\r\nrejected_connections:0\r\n"
     "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"
     "# Clients\r\nconnected_clients:2\r\nmaxclients:10000\r\n";
@@ -40,7 +46,9 @@ static void tell_node(unsigned k, const char *info)
 /* The answer to a SET that no server executes. */
 static void answer_probe(unsigned k, const char *words)
 {
-    struct redlock_item item = { .type = REDLOCK_ITEM_ERROR, .bytes = (const uint8_t *)words, .size = strlen(words) };
+    struct redlock_item item = {
+        .type = REDLOCK_ITEM_ERROR, .bytes = (const uint8_t *)words, .size = strlen(words)
+    };
 
     read_refusal(&survey.nodes[k], QUESTION_WRITE, &item);
 }
@@ -49,10 +57,14 @@ static void make_well(struct survey_node *node, unsigned k)
 {
     static const char *const addresses[] = { "a:1", "b:1", "c:1", "d:1", "e:1" };
     static const struct { enum fact fact; const char *text; } facts[] = {
-        { FACT_ROLE, "master" }, { FACT_APPENDFSYNC, "always" }, { FACT_FSYNC_ON_REWRITE, "no" }, { FACT_SAVE, "" },
-        { FACT_STOP_WRITES, "yes" }, { FACT_TIMEOUT, "0" }, { FACT_OUTPUT_LIMIT, "normal 0 0 0 pubsub 33554432 8388608 60" },
-        { FACT_CLIENTS_MEMORY, "0" }, { FACT_FLUSHES, "0" }, { FACT_SLOWEST_MEAN, "4" }, { FACT_SLOW_CALL, "0" },
-        { FACT_SCRIPT_ANSWER, "yes" }, { FACT_SCRIPT_SHA, "e0e1f9fabfc9d4800c877a703b823ac0578ff8db" }, { FACT_USER, "default" }
+        { FACT_ROLE, "master" }, { FACT_APPENDFSYNC, "always" }, { FACT_FSYNC_ON_REWRITE, "no" },
+        { FACT_SAVE, "" },
+        { FACT_STOP_WRITES, "yes" }, { FACT_TIMEOUT, "0" },
+        { FACT_OUTPUT_LIMIT, "normal 0 0 0 pubsub 33554432 8388608 60" },
+        { FACT_CLIENTS_MEMORY, "0" }, { FACT_FLUSHES, "0" }, { FACT_SLOWEST_MEAN, "4" },
+        { FACT_SLOW_CALL, "0" },
+        { FACT_SCRIPT_ANSWER, "yes" },
+        { FACT_SCRIPT_SHA, "e0e1f9fabfc9d4800c877a703b823ac0578ff8db" }, { FACT_USER, "default" }
     };
     char info[sizeof good_info + 40];
 
@@ -61,11 +73,16 @@ static void make_well(struct survey_node *node, unsigned k)
     memset(node->answers, ANSWER_GIVEN, sizeof node->answers);
     memset(node->permissions, PERMISSION_GIVEN, sizeof node->permissions);
     node->dry_run = ANSWER_GIVEN;
-    node->clock = (struct survey_clock){ .is_known = true, .at_us = 5 * SECOND, .give_or_take_us = 100, .worst_us = 300 };
-    node->later = (struct survey_clock){ .is_known = true, .at_us = 7 * SECOND, .give_or_take_us = 100, .worst_us = 300 };
+    node->clock = (struct survey_clock){
+        .is_known = true, .at_us = 5 * SECOND, .give_or_take_us = 100, .worst_us = 300
+    };
+    node->later = (struct survey_clock){
+        .is_known = true, .at_us = 7 * SECOND, .give_or_take_us = 100, .worst_us = 300
+    };
     (void)snprintf(info, sizeof info, good_info, k);
     survey_read_info(node, info, strlen(info));
-    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) tell(node, facts[i].fact, facts[i].text, strlen(facts[i].text));
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++)
+        tell(node, facts[i].fact, facts[i].text, strlen(facts[i].text));
 }
 
 static void make_all_well(unsigned count)
@@ -79,10 +96,14 @@ static void make_all_well(unsigned count)
         make_well(&survey.nodes[k], k);
         answer_probe(k, "ERR syntax error");
     }
-    limits = (struct judge_limits){ .guard_ms = 30000, .ttl_ms = 10000, .drift_ppm = 10000, .node_timeout_ms = 500,
-                                    .skew_ms = 10000,
-                                    .parts = RIGHTS_PART('l') | RIGHTS_PART('k') | RIGHTS_PART('v') | RIGHTS_PART('t') |
-                                             RIGHTS_PART('w') };
+    limits =
+        (struct judge_limits){ .guard_ms = 30000,
+                               .ttl_ms = 10000,
+                               .drift_ppm = 10000,
+                               .node_timeout_ms = 500,
+                               .skew_ms = 10000,
+                               .parts = RIGHTS_PART('l') | RIGHTS_PART('k') | RIGHTS_PART('v') |
+                                        RIGHTS_PART('t') | RIGHTS_PART('w') };
 }
 
 /* The finding of a check about a node. */
@@ -127,7 +148,8 @@ TEST(a_node_that_tls_cannot_reach_is_unsafe_if_waiting_does_not_mend_it)
 {
     make_all_well(3);
     survey.nodes[0].is_reached = false;
-    (void)snprintf(survey.nodes[0].trouble_text, sizeof survey.nodes[0].trouble_text, "TLS: its certificate has expired");
+    (void)snprintf(survey.nodes[0].trouble_text, sizeof survey.nodes[0].trouble_text,
+                   "TLS: its certificate has expired");
     EXPECT(0, SEVERITY_WARNING, "cannot be reached: TLS: its certificate has expired");
     survey.nodes[0].tls_fix = "give the node a new one";
     survey.nodes[0].is_tls_refused = true;
@@ -148,14 +170,16 @@ TEST(a_server_with_which_all_is_well_has_no_fault)
 
 TEST(each_check_has_a_name_and_a_meaning)
 {
-    for (unsigned i = 0; i < JUDGE_CHECKS; i++) CHECK(judge_name(i) && judge_meaning(i)[strlen(judge_meaning(i)) - 1] == '.');
+    for (unsigned i = 0; i < JUDGE_CHECKS; i++)
+        CHECK(judge_name(i) && judge_meaning(i)[strlen(judge_meaning(i)) - 1] == '.');
 }
 
 TEST(valkey_is_known_by_its_own_names)
 {
     make_all_well(3);
     memset(survey.nodes[0].has, 0, sizeof survey.nodes[0].has);
-    tell_node(0, "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0\r\nserver_mode:standalone\r\n");
+    tell_node(0, "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0\r\nserver_mode:"
+                 "standalone\r\n");
     EXPECT(1, SEVERITY_OK, "Valkey 8.1.0");
     EXPECT(3, SEVERITY_OK, "stands alone");
 }
@@ -237,9 +261,11 @@ TEST(a_node_that_refuses_to_be_written_to_is_unsafe_and_has_no_vote)
         answer_probe(0, barriers[i].words);
         EXPECT(28, SEVERITY_UNSAFE, barriers[i].words);
         CHECK(strstr(finding_of(28, 0)->fix, barriers[i].fix) != NULL);
-        CHECK(!judge_vote_of(&survey.nodes[0], &limits) && judge_vote_of(&survey.nodes[1], &limits));
+        CHECK(!judge_vote_of(&survey.nodes[0], &limits) &&
+              judge_vote_of(&survey.nodes[1], &limits));
         CHECK_INT(findings.safe, 2);
-        survey.nodes[0].trouble = REDLOCK_TROUBLE_RESTARTED;        /* It will not get one by waiting either. */
+        /* It will not get one by waiting either. */
+        survey.nodes[0].trouble = REDLOCK_TROUBLE_RESTARTED;
         survey.nodes[0].votes = false;
         EXPECT(28, SEVERITY_UNSAFE, barriers[i].words);
         CHECK_INT(findings.safe, 2);
@@ -249,7 +275,8 @@ TEST(a_node_that_refuses_to_be_written_to_is_unsafe_and_has_no_vote)
 TEST(whether_a_node_can_be_written_to_may_be_unknown)
 {
     make_all_well(3);
-    answer_probe(0, "NOPERM this user has no permissions to access one of the keys used as arguments");
+    answer_probe(0,
+                 "NOPERM this user has no permissions to access one of the keys used as arguments");
     EXPECT(28, SEVERITY_UNKNOWN, "needs +set ~redlock:doctor:*");
     CHECK_INT(findings.safe, 3);
     survey.nodes[0].answers[QUESTION_WRITE] = ANSWER_GIVEN;
@@ -302,7 +329,9 @@ TEST(a_node_that_says_nothing_of_itself_votes_only_where_it_is_trusted)
 /* The answer of ACL DRYRUN about one need. */
 static void answer_dry_run(unsigned k, unsigned need, const char *words)
 {
-    struct redlock_item item = { .type = REDLOCK_ITEM_ERROR, .bytes = (const uint8_t *)words, .size = strlen(words) };
+    struct redlock_item item = {
+        .type = REDLOCK_ITEM_ERROR, .bytes = (const uint8_t *)words, .size = strlen(words)
+    };
 
     read_no_permission(&survey.nodes[k], need, &item);
 }
@@ -311,7 +340,8 @@ TEST(a_command_that_the_server_lacks_is_not_forgotten_over_the_next)
 {
     make_all_well(3);
     answer_dry_run(0, 6, "ERR Command 'EVALSHA' not found");
-    EXPECT(23, SEVERITY_WARNING, "the server has no evalsha: scripts go out in full, at the second try");
+    EXPECT(23, SEVERITY_WARNING,
+           "the server has no evalsha: scripts go out in full, at the second try");
     CHECK_INT(findings.safe, 3);
     CHECK_INT(survey.nodes[0].dry_run, ANSWER_GIVEN);
     make_all_well(3);
@@ -340,9 +370,10 @@ TEST(each_command_that_locks_need_is_asked_for)
 
     (void)rights_list(list, ~0u, 0);
     for (char *right = strtok(list, " "); right; right = strtok(NULL, " ")) {
-        /* Nothing depends on a client's name; SCRIPT has a check of its own; GETRANGE is for status. */
-        bool is_left_out = strcmp(right, "+client|setname") == 0 || strcmp(right, "+script|load") == 0 ||
-                           strcmp(right, "+getrange") == 0;
+        /* Nothing depends on a client's name; SCRIPT has a check of its own; GETRANGE
+         * is for status. */
+        bool is_left_out = strcmp(right, "+client|setname") == 0 ||
+                           strcmp(right, "+script|load") == 0 || strcmp(right, "+getrange") == 0;
         TAP_CONTEXT("%s", right);
         CHECK(*right != '+' || has_need(right) != is_left_out);
     }
@@ -350,18 +381,21 @@ TEST(each_command_that_locks_need_is_asked_for)
     CHECK_INT(rights_of("+ze"), 0);
 }
 
-/* Each kind of lock gets the whole list for a user that may do nothing, and no word of commands that it does without. */
+/* Each kind of lock gets the whole list for a user that may do nothing, and no word of commands
+ * that it does without. */
 TEST(all_that_a_kind_of_lock_needs_is_told_at_once)
 {
     static const struct { char letter; const char *with, *without; } kinds[] = {
-        { 'k', " +get ", "+zadd" }, { 's', " +zremrangebyscore ", "+zrank" }, { 'f', " +zrank ", "+zcard" },
+        { 'k', " +get ", "+zadd" }, { 's', " +zremrangebyscore ", "+zrank" },
+        { 'f', " +zrank ", "+zcard" },
         { 'n', " +time", "+zscore" }, { 'j', " +hexists ", "+zadd" }
     };
 
     for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         TAP_CONTEXT("%c", kinds[i].letter);
         make_all_well(3);
-        if (kinds[i].letter == 'j') limits.parts &= ~(RIGHTS_PART('k') | RIGHTS_PART('t') | RIGHTS_PART('w'));
+        if (kinds[i].letter == 'j')
+            limits.parts &= ~(RIGHTS_PART('k') | RIGHTS_PART('t') | RIGHTS_PART('w'));
         limits.parts |= RIGHTS_PART(kinds[i].letter);
         survey.nodes[0].dry_run = ANSWER_GIVEN;
         memset(survey.nodes[0].permissions, PERMISSION_REFUSED, sizeof survey.nodes[0].permissions);
@@ -398,7 +432,8 @@ TEST(a_user_that_the_server_does_not_know_is_unsafe)
 static void allow_canary(unsigned k, enum survey_permission permission)
 {
     for (unsigned i = 0; survey_needs[i].rule; i++)
-        if (survey_purpose(&survey_needs[i], limits.parts) == FOR_MEMORY) survey.nodes[k].permissions[i] = (uint8_t)permission;
+        if (survey_purpose(&survey_needs[i], limits.parts) == FOR_MEMORY)
+            survey.nodes[k].permissions[i] = (uint8_t)permission;
 }
 
 TEST(a_user_that_may_not_use_the_canary_of_a_durable_node_is_worth_a_warning)
@@ -458,8 +493,8 @@ TEST(a_node_that_is_declared_durable_must_remember_whatever_the_guard_is)
 {
     static struct settings settings;
 
-    (void)strcpy(settings.nodes,
-                 "a:1,redis://b/1?durable=0 redis://:durable=1@c, redis+unix:///s?db=1&durable=1\nredis://e?durable=1");
+    (void)strcpy(settings.nodes, "a:1,redis://b/1?durable=0 redis://:durable=1@c, "
+                                 "redis+unix:///s?db=1&durable=1\nredis://e?durable=1");
     judge_limits_init(&limits, &settings);
     CHECK_INT(limits.durable, 1 << 3 | 1 << 4);
     make_all_well(3);
@@ -534,7 +569,8 @@ TEST(a_server_that_restarted_has_no_vote_for_the_guard_and_no_ticket_for_longer)
 TEST(if_most_nodes_agree_with_each_other_it_is_our_clock_that_is_wrong)
 {
     make_all_well(3);
-    for (unsigned k = 0; k < 3; k++) survey.nodes[k].clock.ahead_us = -20 * SECOND - (int64_t)k * 1000;
+    for (unsigned k = 0; k < 3; k++)
+        survey.nodes[k].clock.ahead_us = -20 * SECOND - (int64_t)k * 1000;
     EXPECT(15, SEVERITY_UNSAFE, "20.0 s behind");
     CHECK(strstr(finding_of(15, 0)->fix, "this machine's clock") != NULL);
     survey.nodes[1].clock.ahead_us = survey.nodes[2].clock.ahead_us = 0;
@@ -613,11 +649,13 @@ TEST(a_node_that_is_slower_than_the_node_timeout_is_unsafe)
 TEST(commands_that_empty_a_server_are_counted_unless_they_were_refused)
 {
     make_all_well(3);
-    tell_node(0, "cmdstat_flushall:calls=3,usec=9,usec_per_call=3.00,rejected_calls=0,failed_calls=1\r\n"
-                 "cmdstat_swapdb:calls=1,usec=9,usec_per_call=9.00,rejected_calls=0,failed_calls=0\r\n"
-                 "cmdstat_get:calls=7,usec=9,usec_per_call=1.28,rejected_calls=0,failed_calls=0\r\n");
+    tell_node(
+        0, "cmdstat_flushall:calls=3,usec=9,usec_per_call=3.00,rejected_calls=0,failed_calls=1\r\n"
+           "cmdstat_swapdb:calls=1,usec=9,usec_per_call=9.00,rejected_calls=0,failed_calls=0\r\n"
+           "cmdstat_get:calls=7,usec=9,usec_per_call=1.28,rejected_calls=0,failed_calls=0\r\n");
     EXPECT(22, SEVERITY_UNSAFE, "3 times");
-    tell_node(0, "cmdstat_keys:calls=2,usec=3000000,usec_per_call=1500000.00,rejected_calls=0,failed_calls=0\r\n");
+    tell_node(0, "cmdstat_keys:calls=2,usec=3000000,usec_per_call=1500000.00,rejected_calls=0,"
+                 "failed_calls=0\r\n");
     EXPECT(19, SEVERITY_WARNING, "keys takes 1.5 s on average");
 }
 
@@ -628,8 +666,10 @@ TEST(a_fact_that_is_too_long_or_no_number_is_unknown)
     make_all_well(3);
     memset(survey.nodes[0].has, 0, sizeof survey.nodes[0].has);
     memset(survey.nodes[0].told, 0, sizeof survey.nodes[0].told);
-    (void)snprintf(line, sizeof line, "evicted_keys:%0200d\r\nmaxmemory_policy:%0200d\r\nmaxmemory:x\r\n:\r\nused_memory\r\n", 0,
-                   0);
+    (void)snprintf(
+        line, sizeof line,
+        "evicted_keys:%0200d\r\nmaxmemory_policy:%0200d\r\nmaxmemory:x\r\n:\r\nused_memory\r\n", 0,
+        0);
     tell_node(0, line);
     for (unsigned i = 7; i <= 9; i++) EXPECT(i, SEVERITY_UNKNOWN, "does not tell");
     tell_node(0, "evicted_keys:99999999999999999999999\r\n");
@@ -665,7 +705,8 @@ TEST(before_redis_7_only_a_trial_says_what_a_user_may_do)
 
 static bool are_one_host(const char *a, const char *b)
 {
-    return is_same_host(&(struct survey_node){ .address = a }, &(struct survey_node){ .address = b });
+    return is_same_host(&(struct survey_node){ .address = a },
+                        &(struct survey_node){ .address = b });
 }
 
 TEST(two_sockets_and_one_name_with_two_ports_are_one_host)

@@ -1,4 +1,5 @@
-/* The keeper. Tests when it extends, its reports, when it ends, and which keys an extension sets again. */
+/* The keeper. Tests when it extends, its reports, when it ends, and which keys an
+ * extension sets again. */
 #include "../world/story.h"
 #include "../../redlock/wire.h"
 
@@ -65,16 +66,20 @@ TEST(a_third_of_the_TTL_is_counted_from_where_the_last_extension_began_and_sprea
 
     ACQUIRE(0, "door", DOOR_TTL);
     KEEP(0, 0);
-    DELAY_ALL_US(200000);           /* Each extension takes 0.4 s, so counting from its end would be too late. */
+    /* Each extension takes 0.4 s, so counting from its end would be too late. */
+    DELAY_ALL_US(200000);
     RUN_MS((EXTENSIONS + 2) * THIRD_MS);
     for (unsigned i = 1; i < EXTENSIONS; i++) {
         const uint64_t gap = extended_at(NODE(0), i) - extended_at(NODE(0), i - 1);
         if (gap < least) least = gap;
         if (i > 1 && gap > most) most = gap;
     }
-    TAP_CHECK(most <= THIRD_MS * 1000 + 1000, "the longest pause is %llu us", (unsigned long long)most);
-    TAP_CHECK(least >= (THIRD_MS - SPREAD_MS - 1) * 1000, "the shortest pause is %llu us", (unsigned long long)least);
-    TAP_CHECK(most - least > SPREAD_MS * 1000 / 2, "the pauses differ by %llu us", (unsigned long long)(most - least));
+    TAP_CHECK(most <= THIRD_MS * 1000 + 1000, "the longest pause is %llu us",
+              (unsigned long long)most);
+    TAP_CHECK(least >= (THIRD_MS - SPREAD_MS - 1) * 1000, "the shortest pause is %llu us",
+              (unsigned long long)least);
+    TAP_CHECK(most - least > SPREAD_MS * 1000 / 2, "the pauses differ by %llu us",
+              (unsigned long long)(most - least));
     EXPECT_STATUS(0, REDLOCK_OK);
     EXPECT_HELD(0);
 }
@@ -153,10 +158,11 @@ TEST(a_lock_can_be_given_to_the_keeper_while_it_is_extended)
 }
 
 /* The longest pause in microseconds does not fit in 32 bits. */
-TEST(behind_an_extension_that_failed_the_keeper_pauses_for_half_of_retry_ms_or_more_however_large_that_is)
+TEST(behind_an_extension_that_failed_the_keeper_pauses_for_half_of_retry_ms_or_more)
 {
     enum { DAY_MS = 86400000, HALF_MS = REDLOCK_RETRY_MS_MAX / 2, TRIES = 20 };
-    CLUSTER_OF(3, 1, config.retry_ms = REDLOCK_RETRY_MS_MAX; config.guard_ms = 0; config.keep_percent = 1);
+    CLUSTER_OF(3, 1, config.retry_ms = REDLOCK_RETRY_MS_MAX; config.guard_ms = 0;
+               config.keep_percent = 1);
 
     ACQUIRE(0, "door", 20 * DAY_MS);
     KEEP(0, 0);
@@ -185,13 +191,15 @@ TEST(an_extension_of_the_keepers_that_ends_with_the_lock_is_decided)
     THAW(0);
     cluster->clients[0].starved = true;
     memset(ENGINE(0)->entropy, 0, sizeof ENGINE(0)->entropy);
-    ENGINE(0)->entropy_size = 0;        /* No attempt begins then, whose round would be another one. */
+    /* No attempt begins then, whose round would be another one. */
+    ENGINE(0)->entropy_size = 0;
     START_ACQUIRE(0, "door", DOOR_TTL, 0);
     CHECK_INT(redlock_last_round(LOCK(0))->command, REDLOCK_COMMAND_EXTEND);
     CHECK_INT(redlock_last_round(LOCK(0))->decided_at, CLIENT_NOW(0));
 }
 
-/* Somebody kills all connections to all nodes, again and again, within a shorter time than that between two extensions. */
+/* Somebody kills all connections to all nodes, again and again, within a shorter time than that
+ * between two extensions. */
 TEST(connections_that_break_twenty_times_a_second_cost_no_lock_and_no_waiter)
 {
     enum { TTL_MS = 2000, EVERY_MS = 50, HOLDS = 200 };
@@ -214,7 +222,8 @@ TEST(connections_that_break_twenty_times_a_second_cost_no_lock_and_no_waiter)
         TAP_CONTEXT("hold %u", i);
         EXPECT_HELD(0);
     }
-    for (unsigned k = 0; k < 3; k++) CHECK(LINK(0, k)->connect_count >= HOLDS);     /* Each time at once. */
+    /* Each time at once. */
+    for (unsigned k = 0; k < 3; k++) CHECK(LINK(0, k)->connect_count >= HOLDS);
 }
 
 TEST(a_cancel_does_not_end_what_the_keeper_does)
@@ -261,7 +270,8 @@ TEST(only_a_lock_that_is_held_can_be_kept)
     UNTIL_DONE(0);
     redlock_token(LOCK(0), token);
     CHECK_INT(cluster_adopt(cluster, 0, 1, "door", token), REDLOCK_OK);
-    CHECK_INT(cluster_keep(cluster, 0, 1, 0), REDLOCK_LOST);       /* Nobody has confirmed it yet. */
+    /* Nobody has confirmed it yet. */
+    CHECK_INT(cluster_keep(cluster, 0, 1, 0), REDLOCK_LOST);
     cluster_forget(cluster, 0, 1);
     RUN_MS(DOOR_TTL);
     EXPECT_NOT_HELD(0);
@@ -342,13 +352,15 @@ TEST(s9_an_extension_that_is_answered_beyond_the_end_is_lost)
     CHECK(!LOCK(0)->is_kept);
 }
 
-/* Or many clients would come back to a node in the same moment; and time stands still during a tick. */
+/* Or many clients would come back to a node in the same moment; and time stands still
+ * during a tick. */
 TEST(s14_after_an_extension_that_failed_the_next_one_waits)
 {
     CLUSTER(3);
     ACQUIRE(0, "door", DOOR_TTL);
     KEEP(0, 0);
-    for (unsigned k = 0; k < 3; k++) ANSWERS(k, "EVALSHA", "-BUSY Redis is busy running a script.\r\n");
+    for (unsigned k = 0; k < 3; k++)
+        ANSWERS(k, "EVALSHA", "-BUSY Redis is busy running a script.\r\n");
     RUN_MS(DOOR_TTL - 110);
     EXPECT_HELD(0);
     const uint64_t calls = ENGINE(0)->nodes[0].asked_count, rounds = LOCK(0)->round.number;
@@ -397,7 +409,8 @@ TEST(s13_no_validity_reaches_beyond_the_time_that_a_lock_may_be_kept_for)
     KEEP(0, 25000);
     for (unsigned i = 0; i < 3000; i++) {
         const uint64_t until = CLIENT_NOW(0) + VALID_US(0);
-        TAP_CHECK(VALID_US(0) == 0 || until <= end, "%llu us too long", (unsigned long long)(until - end));
+        TAP_CHECK(VALID_US(0) == 0 || until <= end, "%llu us too long",
+                  (unsigned long long)(until - end));
         if (VALID_US(0) > 0) last = until;
         RUN_MS(10);
     }
@@ -422,12 +435,16 @@ static void hold_for(uint32_t hold_ms, int64_t extension_ms, enum redlock_status
 
 TEST(s13_the_last_extension_is_as_long_as_may_be_to_the_millisecond)
 {
-    enum { LEFT_MS = SHORT_TTL - SHORT_DRIFT_MS - SHORT_INTERVAL_MS, GONE_MS = SHORT_INTERVAL_MS - 1 };
+    enum {
+        LEFT_MS = SHORT_TTL - SHORT_DRIFT_MS - SHORT_INTERVAL_MS,
+        GONE_MS = SHORT_INTERVAL_MS - 1
+    };
 
     hold_for(SHORT_TTL + GONE_MS, SHORT_TTL, REDLOCK_OK);
     hold_for(SHORT_TTL + GONE_MS - 1, SHORT_TTL - 1, REDLOCK_EXTENSION_LIMIT);
     hold_for(LEFT_MS + GONE_MS + 1, LEFT_MS + 1, REDLOCK_EXTENSION_LIMIT);
-    hold_for(LEFT_MS + GONE_MS, 0, REDLOCK_EXTENSION_LIMIT);     /* That much time is already left. */
+    /* That much time is already left. */
+    hold_for(LEFT_MS + GONE_MS, 0, REDLOCK_EXTENSION_LIMIT);
     hold_for(1, 0, REDLOCK_EXTENSION_LIMIT);
     hold_for(0, SHORT_TTL, REDLOCK_OK);                          /* It is kept for ever. */
     hold_for(UINT32_MAX, SHORT_TTL, REDLOCK_OK);
@@ -492,7 +509,8 @@ static void expect_counter(struct cluster *cluster, unsigned k, const char *expe
     CHECK_STR(cluster_key(cluster, k, "door#ticket"), expected ? expected : own);
 }
 
-/* Each node loses the key, not the counter, one after the other, as when each is cut off for longer than a TTL. */
+/* Each node loses the key, not the counter, one after the other, as when each is cut off for longer
+ * than a TTL. */
 TEST(a_lock_with_a_ticket_gets_its_key_back_from_each_node_that_kept_the_counter)
 {
     CLUSTER(3);
@@ -538,7 +556,8 @@ TEST(s15_a_key_that_is_set_again_brings_its_ticket_with_it)
     extend_and_look(cluster, 3);
     expect_counter(cluster, 2, NULL);
     REMOVE_KEY(1, "door");
-    (void)model_put(NODE(1), "door#ticket", "1700000000000000", 100000, cluster_node_now(cluster, 1));
+    (void)model_put(NODE(1), "door#ticket", "1700000000000000", 100000,
+                    cluster_node_now(cluster, 1));
     extend_and_look(cluster, 3);
     expect_counter(cluster, 1, NULL);
 }
@@ -571,7 +590,9 @@ TEST(a_key_with_a_ticket_that_is_set_again_takes_nobody_elses_place)
 
 static void hold_set(struct cluster *cluster)
 {
-    struct redlock_name names[] = { { .bytes = "door", .size = 4 }, { .bytes = "attic", .size = 5 } };
+    struct redlock_name names[] = {
+        { .bytes = "door", .size = 4 }, { .bytes = "attic", .size = 5 }
+    };
     const struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
 
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
@@ -607,7 +628,9 @@ TEST(s15_an_adopted_set_is_set_again_without_a_ticket)
     UNTIL_DONE(1);
     RELEASE(1);
     RUN_MS(5);
-    CHECK_INT(cluster_adopt_set(cluster, 1, 0, &redlock_plain, cluster->clients[0].locks[0].set, 2, token), REDLOCK_OK);
+    CHECK_INT(cluster_adopt_set(cluster, 1, 0, &redlock_plain, cluster->clients[0].locks[0].set, 2,
+                                token),
+              REDLOCK_OK);
     REMOVE_KEYS(2);
     EXTEND(1, DOOR_TTL);
     EXPECT_STATUS(1, REDLOCK_OK);
@@ -677,7 +700,8 @@ TEST(s8_that_a_key_was_set_again_is_no_vote)
     CHECK_INT(redlock_confirmed(LOCK(0)), 2);
 }
 
-/* Somebody may have deleted it on purpose, such as an administrator, or a person who was told to break the lock. */
+/* Somebody may have deleted it on purpose, such as an administrator, or a person who was told to
+ * break the lock. */
 TEST(s9_where_a_quorum_has_lost_the_key_nothing_is_set_again)
 {
     CLUSTER(3);
@@ -690,7 +714,8 @@ TEST(s9_where_a_quorum_has_lost_the_key_nothing_is_set_again)
     EXPECT_KEYS("door", 1);
 }
 
-/* An adopted lock begins in the microsecond of its first extension, which made one that was lost look won. */
+/* An adopted lock begins in the microsecond of its first extension, which made one that was lost
+ * look won. */
 TEST(s9_behind_an_extension_of_an_adopted_lock_that_is_lost_nothing_is_set_again)
 {
     CLUSTER_OF(3, 2, (void)0);
@@ -741,7 +766,8 @@ TEST(a_key_is_not_set_again_later_than_its_round)
     EXPECT_KEY_ABSENT(2, "door");
 }
 
-/* A rival may have been given the node when the old validity is over, so the extension needs the other nodes. */
+/* A rival may have been given the node when the old validity is over, so the extension needs the
+ * other nodes. */
 TEST(s9_a_key_is_not_set_again_when_the_old_validity_is_over)
 {
     CLUSTER(3);
@@ -768,7 +794,8 @@ TEST(a_slow_node_gets_its_key_again_behind_the_verdict)
     EXPECT_KEYS("door", 3);
 }
 
-/* The key that was set again is gone with the release, and then the first SET comes, from a connection that broke long ago. */
+/* The key that was set again is gone with the release, and then the first SET comes, from a
+ * connection that broke long ago. */
 static void release_before_the_first_set_comes(bool loses_restore)
 {
     CLUSTER(3);
@@ -800,7 +827,8 @@ TEST(s5_a_key_set_again_is_released_once_more_for_a_first_one_that_arrives_late)
     release_before_the_first_set_comes(true);
 }
 
-/* Otherwise its key would run out there, though all is well. Each further node is one that may be lost. */
+/* Otherwise its key would run out there, though all is well. Each further node is one that
+ * may be lost. */
 TEST(a_slow_node_that_has_lost_its_scripts_is_extended_behind_the_verdict)
 {
     CLUSTER(3);
@@ -813,8 +841,8 @@ TEST(a_slow_node_that_has_lost_its_scripts_is_extended_behind_the_verdict)
     EXPECT_KEYS("door", 3);
 }
 
-/* A key with a ticket is set again by a script. Node 2, to which a way takes 20 ms, has lost the key. It is extended and is on
- * its way to be set again when that node loses its scripts. */
+/* A key with a ticket is set again by a script. Node 2, to which a way takes 20 ms, has lost the
+ * key. It is extended and is on its way to be set again when that node loses its scripts. */
 static void lose_the_scripts_before_the_key_is_set_again(struct cluster *cluster)
 {
     struct redlock_request request = story_request("door", DOOR_TTL, 0);
@@ -867,7 +895,8 @@ TEST(s9_a_key_whose_script_is_gone_is_not_set_again_during_the_next_extension)
     EXPECT_KEYS("door", 3);
 }
 
-/* The next attempt holds it with another token, while the release of the first is on its way there. */
+/* The next attempt holds it with another token, while the release of the first is on
+ * its way there. */
 TEST(s27_a_key_whose_script_is_gone_is_not_set_again_behind_its_release)
 {
     CLUSTER(3);
@@ -881,7 +910,8 @@ TEST(s27_a_key_whose_script_is_gone_is_not_set_again_behind_its_release)
     CHECK_INT(CALLS(2, "RESTORE"), 0);
 }
 
-/* Locks 0..count-1 of client 0, more than a pipeline holds. Node 2 has them, too, and then stands still. */
+/* Locks 0..count-1 of client 0, more than a pipeline holds. Node 2 has them, too, and
+ * then stands still. */
 static void acquire_more_than_a_pipeline(struct cluster *cluster, unsigned count)
 {
     char name[] = "door 0";
@@ -897,7 +927,8 @@ static void acquire_more_than_a_pipeline(struct cluster *cluster, unsigned count
 static void extend_more_than_a_pipeline(struct cluster *cluster, unsigned count)
 {
     acquire_more_than_a_pipeline(cluster, count);
-    for (unsigned i = count; i-- > 0;) CHECK_INT(cluster_extend(cluster, 0, i, DOOR_TTL), REDLOCK_OK);
+    for (unsigned i = count; i-- > 0;)
+        CHECK_INT(cluster_extend(cluster, 0, i, DOOR_TTL), REDLOCK_OK);
     RUN_MS(100);
     for (unsigned i = 0; i < count; i++) EXPECT_LOCK_STATUS(0, i, REDLOCK_OK);
 }
@@ -925,7 +956,8 @@ TEST(an_extension_that_could_not_be_sent_is_not_sent_when_it_is_lost)
 {
     CLUSTER_COLD(3, 1, config.pipeline = REDLOCK_PIPELINE_MIN);
     acquire_more_than_a_pipeline(cluster, REDLOCK_PIPELINE_MIN + 1);
-    for (unsigned i = REDLOCK_PIPELINE_MIN; i > 0; i--) CHECK_INT(cluster_extend(cluster, 0, i, DOOR_TTL), REDLOCK_OK);
+    for (unsigned i = REDLOCK_PIPELINE_MIN; i > 0; i--)
+        CHECK_INT(cluster_extend(cluster, 0, i, DOOR_TTL), REDLOCK_OK);
     RUN_MS(5);
     REMOVE_KEYS(0); REMOVE_KEYS(1);
     cluster->no_promise = true;
@@ -948,7 +980,8 @@ TEST(an_extension_that_could_not_be_sent_is_not_sent_behind_the_release)
     EXPECT_KEYS("door 1", 3);
 }
 
-/* Its refusals of the acquire and of the extension come one after the other, when both have been won long ago. */
+/* Its refusals of the acquire and of the extension come one after the other, when both have been
+ * won long ago. */
 TEST(a_slow_node_that_never_had_the_key_gets_it_with_the_extension_after_that)
 {
     CLUSTER(3);
@@ -969,7 +1002,8 @@ TEST(a_slow_node_that_never_had_the_key_gets_it_with_the_extension_after_that)
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
-/* It is queued for a node that does not take bytes when the lock is released. It must not go out after the release. */
+/* It is queued for a node that does not take bytes when the lock is released. It must not go out
+ * after the release. */
 TEST(a_key_that_waits_to_be_set_again_is_not_set_after_the_release)
 {
     CLUSTER(3);
@@ -985,7 +1019,8 @@ TEST(a_key_that_waits_to_be_set_again_is_not_set_after_the_release)
     CHECK(IDLE(0));
 }
 
-/* Held by nodes 0 and 1; node 2 has nothing of it and is being connected to anew, which takes two round trips. */
+/* Held by nodes 0 and 1; node 2 has nothing of it and is being connected to anew, which takes two
+ * round trips. */
 static void extend_while_connecting(struct cluster *cluster, uint64_t delay_us)
 {
     RIVAL(2, "door", 60000);
@@ -1038,7 +1073,8 @@ TEST(s5_a_debt_is_paid_once_more_for_a_key_that_is_set_again_after_its_release)
     EXTEND(0, DOOR_TTL);
     RUN_MS(80);                                 /* Node 2 has said that the key is gone. */
     DELAY_US(2, 600000);
-    RUN_MS(40);                                 /* The key is on its way, for long, even when the connection is gone. */
+    /* The key is on its way, for long, even when the connection is gone. */
+    RUN_MS(40);
     DELAY_US(2, CLUSTER_DELAY_US);
     cluster_reset(cluster, 0, 2, true);
     RUN_MS(100);
@@ -1074,7 +1110,9 @@ TEST(what_a_node_says_of_a_key_that_was_set_again_is_nothing_to_the_next_lock)
 TEST(a_node_that_does_not_know_the_script_gets_a_set_again_all_the_same)
 {
     CLUSTER(3);
-    struct redlock_name names[] = { { .bytes = "door", .size = 4 }, { .bytes = "attic", .size = 5 } };
+    struct redlock_name names[] = {
+        { .bytes = "door", .size = 4 }, { .bytes = "attic", .size = 5 }
+    };
     const struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
 
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);

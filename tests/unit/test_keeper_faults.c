@@ -1,7 +1,8 @@
 /* A lock that is kept. Tests the keeper when nodes, time or the caller are in its way. */
 #include "../world/story.h"
 
-#define KEEP(client, hold_ms) CHECK_INT(redlock_keep(ENGINE(client), LOCK(client), (hold_ms), CLIENT_NOW(client)), REDLOCK_OK)
+#define KEEP(client, hold_ms) \
+    CHECK_INT(redlock_keep(ENGINE(client), LOCK(client), (hold_ms), CLIENT_NOW(client)), REDLOCK_OK)
 
 /* The nearer the end the shorter the pause between two extensions. There always is one, since time
  * stands still during a tick. */

@@ -1,5 +1,6 @@
-/* Tests redlock/keeper_thread.c over threads and a net/ that a script plays, see scripted_thread.h. In each test
- * crew_run() runs the program's first thread, which starts the keeper and may start two more that call it. */
+/* Tests redlock/keeper_thread.c over threads and a net/ that a script plays, see scripted_thread.h.
+ * In each test crew_run() runs the program's first thread, which starts the keeper and may start
+ * two more that call it. */
 #include "scripted_thread.h"
 
 #ifdef HAS_COROUTINES
@@ -24,15 +25,19 @@ static void need(bool condition, const char *what)
 static void start_keeper(void)
 {
     net.connected_sessions = 0;
-    need(redlock_keeper_start(&keeper, net.node_count == 1 ? "n0" : "n0,n1,n2", &options, NULL) == REDLOCK_OK, "not started");
+    need(redlock_keeper_start(&keeper, net.node_count == 1 ? "n0" : "n0,n1,n2", &options, NULL) ==
+             REDLOCK_OK,
+         "not started");
     redlock_kept_init(&kept);
     redlock_kept_init(&other);
 }
 
-static enum redlock_status acquire_for(struct redlock_kept *lock, const char *name, uint32_t ttl_ms, uint32_t wait_ms)
+static enum redlock_status acquire_for(struct redlock_kept *lock, const char *name, uint32_t ttl_ms,
+                                       uint32_t wait_ms)
 {
-    const struct redlock_request request = { .resource = name, .resource_size = strlen(name), .ttl_ms = ttl_ms,
-                                             .wait_ms = wait_ms };
+    const struct redlock_request request = {
+        .resource = name, .resource_size = strlen(name), .ttl_ms = ttl_ms, .wait_ms = wait_ms
+    };
     return redlock_keeper_acquire(&keeper, lock, &request, 0);
 }
 
@@ -62,7 +67,8 @@ static unsigned tokens(void)
 
 static void put_rival(void)
 {
-    for (unsigned k = 0; k < net.node_count; k++) model_put(&net.hosts[k].node, "door", "rival", 60000, net.now_us);
+    for (unsigned k = 0; k < net.node_count; k++)
+        model_put(&net.hosts[k].node, "door", "rival", 60000, net.now_us);
 }
 
 /* Every end of a keeper must leave this state. */
@@ -71,7 +77,8 @@ static void put_rival(void)
     CHECK_INT(net.open_count, 0);                   \
     CHECK_INT(crew.monitors, 0)
 
-/* A story in all interleavings with a preemption at any choice and one more among the next few, each to any thread. */
+/* A story in all interleavings with a preemption at any choice and one more among the next few,
+ * each to any thread. */
 enum { NEAR = 8 };
 
 struct interleaving {
@@ -114,7 +121,8 @@ static void *fails_to_start(void *unused)
     for (unsigned i = 0; i < 2; i++) {
         crew.is_without_monitor = i == 0;
         crew.is_without_thread = i == 1;
-        need(redlock_keeper_start(&keeper, "n0,n1,n2", &options, NULL) == REDLOCK_SYSTEM, "started without a thread");
+        need(redlock_keeper_start(&keeper, "n0,n1,n2", &options, NULL) == REDLOCK_SYSTEM,
+             "started without a thread");
         need(net.open_count == 0 && crew.monitors == 0, "something is left of a start that failed");
     }
     return unused;
@@ -156,11 +164,13 @@ static void *acquires(void *unused)
     return unused;
 }
 
-/* Releases the lock that another thread has acquired as soon as it can, and its memory is somebody else's at once. */
+/* Releases the lock that another thread has acquired as soon as it can, and its memory is somebody
+ * else's at once. */
 static void *releases_what_is_held(void *unused)
 {
     enum redlock_status status = REDLOCK_BAD_STATE;
-    while (redlock_keeper_valid_ms(&keeper, &kept) == 0 && !has_returned) crew_sleep_in(NULL, 0, net.now_us + 10);
+    while (redlock_keeper_valid_ms(&keeper, &kept) == 0 && !has_returned)
+        crew_sleep_in(NULL, 0, net.now_us + 10);
     while (status == REDLOCK_BAD_STATE) {
         status = redlock_keeper_release(&keeper, &kept, NULL);
         if (status == REDLOCK_BAD_STATE) crew_sleep_in(NULL, 0, net.now_us + 10);
@@ -171,7 +181,8 @@ static void *releases_what_is_held(void *unused)
     return unused;
 }
 
-static bool is_releaser_first;      /* If nothing is preempted, the first of two that can goes on. */
+/* If nothing is preempted, the first of two that can goes on. */
+static bool is_releaser_first;
 
 static void *two_threads_and_one_lock(void *unused)
 {
@@ -386,7 +397,9 @@ static void *acquires_what_has_ended(void *unused)
 static void *is_stopped_while_one_tries_anew(void *unused)
 {
     start_keeper();
-    need(acquire_for(&kept, "door", 300, 0) == REDLOCK_OK && acquire_for(&other, "gate", 10000, 0) == REDLOCK_OK, "not held");
+    need(acquire_for(&kept, "door", 300, 0) == REDLOCK_OK &&
+             acquire_for(&other, "gate", 10000, 0) == REDLOCK_OK,
+         "not held");
     for_all(node_hang);
     crew_sleep_ms(350);
     need(redlock_keeper_valid_ms(&keeper, &kept) == 0, "held for longer than its TTL");
@@ -416,7 +429,9 @@ static void *acquires_what_is_held(void *unused)
 static void *is_stopped_while_one_takes_twice(void *unused)
 {
     start_keeper();
-    need(acquire_for(&kept, "door", 10000, 0) == REDLOCK_OK && acquire_for(&other, "gate", 10000, 0) == REDLOCK_OK, "not held");
+    need(acquire_for(&kept, "door", 10000, 0) == REDLOCK_OK &&
+             acquire_for(&other, "gate", 10000, 0) == REDLOCK_OK,
+         "not held");
     for_all(node_hang);
     (void)crew_add(releases_the_other_slowly, NULL);
     (void)crew_add(acquires_what_is_held, NULL);
@@ -433,7 +448,8 @@ TEST(a_stop_does_not_hide_that_a_lock_is_held)
     CHECK_INT(acquired_late, REDLOCK_BAD_STATE);
 }
 
-/* Node 1 is slow, and has forgotten the script, which is to be sent once more when the release has long returned. */
+/* Node 1 is slow, and has forgotten the script, which is to be sent once more when the release has
+ * long returned. */
 static void *stops_with_a_debt(void *unused)
 {
     start_keeper();
@@ -468,7 +484,8 @@ static void *keeps(void *unused)
     }
     for_all(node_kill);
     crew_sleep_ms(500);
-    need(redlock_keeper_status(&keeper, &kept) == REDLOCK_NO_QUORUM, "an extension in vain is not told");
+    need(redlock_keeper_status(&keeper, &kept) == REDLOCK_NO_QUORUM,
+         "an extension in vain is not told");
     need(redlock_keeper_valid_ms(&keeper, &kept) > 0, "lost too early");
     crew_sleep_ms(500);
     need(redlock_keeper_status(&keeper, &kept) == REDLOCK_LOST, "lost, and not told");
@@ -506,7 +523,8 @@ static void *reuses_the_name(void *unused)
     memset(name, 'x', 4);
     crew_sleep_ms(6000);
     need(redlock_keeper_status(&keeper, &kept) == REDLOCK_OK, "not kept");
-    need(redlock_keeper_release(&keeper, &kept, &confirmed) == REDLOCK_OK && confirmed >= 2, "not released");
+    need(redlock_keeper_release(&keeper, &kept, &confirmed) == REDLOCK_OK && confirmed >= 2,
+         "not released");
     need(redlock_keeper_stop(&keeper, false, 1000) == REDLOCK_OK && tokens() == 0, "a key is left");
     return unused;
 }
@@ -537,14 +555,18 @@ static void *stops_with_many(void *unused)
         redlock_kept_init(&many[i]);
         need(acquire_for(&many[i], names[i], 20000, 0) == REDLOCK_OK, "one of many is not held");
     }
-    need(redlock_keeper_release(&keeper, &many[MANY / 2], NULL) == REDLOCK_OK, "one of many is not released");
-    need(redlock_keeper_release(&keeper, &many[MANY - 1], NULL) == REDLOCK_OK, "the last is not released");
-    need(redlock_keeper_release(&keeper, &many[0], NULL) == REDLOCK_OK, "the first is not released");
+    need(redlock_keeper_release(&keeper, &many[MANY / 2], NULL) == REDLOCK_OK,
+         "one of many is not released");
+    need(redlock_keeper_release(&keeper, &many[MANY - 1], NULL) == REDLOCK_OK,
+         "the last is not released");
+    need(redlock_keeper_release(&keeper, &many[0], NULL) == REDLOCK_OK,
+         "the first is not released");
     if (net.hosts[0].delay_us > 100) for_all(node_hang);
     const uint64_t began = net.now_us;
     const enum redlock_status status = redlock_keeper_stop(&keeper, true, 700);
     memset(many, POISON, sizeof many);
-    need((status == REDLOCK_OK) == (net.hosts[0].delay_us == 100), "the stop does not say what is so");
+    need((status == REDLOCK_OK) == (net.hosts[0].delay_us == 100),
+         "the stop does not say what is so");
     need(taken_ms(began) <= 700, "the stop takes too long");
     return unused;
 }
@@ -575,7 +597,8 @@ static void *forks(void *unused)
     need(redlock_keeper_status(&keeper, &kept) == REDLOCK_FORKED, "a status in a child");
     need(redlock_keeper_valid_ms(&keeper, &kept) == 0, "valid in a child");
     need(redlock_keeper_ticket(&keeper, &kept) == 0, "a ticket in a child");
-    need(redlock_keeper_release(&keeper, &kept, &confirmed) == REDLOCK_FORKED && confirmed == 0, "released in a child");
+    need(redlock_keeper_release(&keeper, &kept, &confirmed) == REDLOCK_FORKED && confirmed == 0,
+         "released in a child");
     redlock_keeper_cancel(&keeper, &kept);
     crew.keeper = -1;       /* There is none in the child. */
     need(redlock_keeper_stop(&keeper, true, 1000) == REDLOCK_FORKED, "stopped in a child");
@@ -598,8 +621,9 @@ TEST(in_a_child_nothing_is_sent_and_the_stop_closes_its_copies)
 enum { WORLDS = 1500 };
 
 static uint64_t held_count;
-static bool is_cancelling;      /* The first thread cancels the operations that the others wait for, so
-                                 * nothing is poisoned when they return. */
+/* The first thread cancels the operations that the others wait for, so nothing is poisoned when
+ * they return. */
+static bool is_cancelling;
 
 static void some_fault(void)
 {
@@ -620,7 +644,8 @@ static void enter_for_a_while(struct redlock_kept *mine)
     entries++;
     crew_sleep_ms(net_below(800));
     held_count += redlock_keeper_status(&keeper, mine) == REDLOCK_OK;
-    /* A holder that found the lock lost is out by then, and the other may have come in at the very moment. */
+    /* A holder that found the lock lost is out by then, and the other may have come in at
+     * the very moment. */
     inside--;
 }
 
@@ -628,7 +653,8 @@ static void *lives(void *context)
 {
     struct redlock_kept *mine = context;
     for (unsigned i = 0; i < 4; i++) {
-        const enum redlock_status status = acquire_for(mine, "door", 20000, (uint32_t)net_below(1500));
+        const enum redlock_status status =
+            acquire_for(mine, "door", 20000, (uint32_t)net_below(1500));
         if (status == REDLOCK_OK) enter_for_a_while(mine);
         if (net_below(2) == 0) some_fault();
         if (status == REDLOCK_OK) (void)redlock_keeper_release(&keeper, mine, NULL);

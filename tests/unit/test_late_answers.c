@@ -1,18 +1,22 @@
-/* Every answer is delayed to just before the moment from which on it is too late, to that moment, and
- * past it. This is tried for every operation on every kind of lock, by one node, by a minority, by so
- * many that a quorum is missing, and by all.
+/* Every answer is delayed to just before the moment from which on it is too late, to that moment,
+ * and past it. This is tried for every operation on every kind of lock, by one node, by a minority,
+ * by so many that a quorum is missing, and by all.
  *
- * An answer in time counts. A late one grants nothing, lengthens nothing, and is no vote in a later operation;
- * anything that it reveals is released. (The cluster checks that nobody holds a lock that no quorum keeps.) */
+ * An answer in time counts. A late one grants nothing, lengthens nothing, and is no vote in a later
+ * operation; anything that it reveals is released. (The cluster checks that nobody holds a lock
+ * that no quorum keeps.) */
 #include "kinds.h"
 
 enum { N = 5, LOST = 4, ALL = 31, RECOVERY_MS = 8000 };
 
 enum operation { ACQUIRE_IT, EXTEND_IT, RESTORE_IT, RELEASE_IT };
 
-static const char *const operation_names[] = { "acquire", "extend", "extend with a key lost", "release" };
+static const char *const operation_names[] = {
+    "acquire", "extend", "extend with a key lost", "release"
+};
 
-/* The late nodes: the one that has lost the key, a minority, so many that the rest is no quorum, all. */
+/* The late nodes: the one that has lost the key, a minority, so many that the rest is
+ * no quorum, all. */
 static const unsigned masks[] = { 1 << LOST, 3 << 3, 7 << 2, ALL };
 
 /* A round ends because nodes take too long, or because nothing would be left of the validity. */
@@ -21,9 +25,12 @@ struct limit {
     uint32_t node_timeout_ms, ttl_ms;
 };
 
-static const struct limit limits[] = { { "the node timeout", 500, 10000 }, { "the end of the validity", 2000, 1000 } };
+static const struct limit limits[] = {
+    { "the node timeout", 500, 10000 }, { "the end of the validity", 2000, 1000 }
+};
 
-/* Against the deadline of the round. A client whose alarms ring late reads its bytes before it looks at the clock. */
+/* Against the deadline of the round. A client whose alarms ring late reads its bytes before it
+ * looks at the clock. */
 struct moment {
     const char *name;
     int64_t after_us;
@@ -51,8 +58,9 @@ static void deafen(struct cluster *cluster, unsigned mask)
 /* Runs up to the moment at which the answers come. until: the validity before the operation. */
 static void begin(struct cluster *cluster, const struct delay *delay, uint64_t *until)
 {
-    TAP_CONTEXT("%s %s%s, nodes %x answer %s %s", operation_names[delay->operation], kind_names[delay->kind],
-                delay->is_flushed ? " behind SCRIPT FLUSH" : "", delay->mask, delay->moment.name, delay->limit.name);
+    TAP_CONTEXT("%s %s%s, nodes %x answer %s %s", operation_names[delay->operation],
+                kind_names[delay->kind], delay->is_flushed ? " behind SCRIPT FLUSH" : "",
+                delay->mask, delay->moment.name, delay->limit.name);
     kind_teach_scripts(cluster);
     RUN_MS(STORY_SETTLE_MS);
     if (delay->operation != ACQUIRE_IT) {
@@ -65,13 +73,16 @@ static void begin(struct cluster *cluster, const struct delay *delay, uint64_t *
     if (delay->is_flushed) kind_flush_scripts(cluster);
     deafen(cluster, delay->mask);
     switch (delay->operation) {
-    case ACQUIRE_IT: CHECK_INT(kind_acquire(cluster, 0, delay->kind, delay->limit.ttl_ms, 0), REDLOCK_OK); break;
+    case ACQUIRE_IT:
+        CHECK_INT(kind_acquire(cluster, 0, delay->kind, delay->limit.ttl_ms, 0), REDLOCK_OK);
+        break;
     case EXTEND_IT:
     case RESTORE_IT: START_EXTEND(0, delay->limit.ttl_ms); break;
     case RELEASE_IT: START_RELEASE(0); break;
     }
     cluster->clients[0].lag_us = delay->moment.lag_us;
-    RUN_US((uint64_t)((int64_t)(LOCK(0)->round.deadline_at - CLIENT_NOW(0)) + delay->moment.after_us));
+    RUN_US(
+        (uint64_t)((int64_t)(LOCK(0)->round.deadline_at - CLIENT_NOW(0)) + delay->moment.after_us));
 }
 
 /* Is there no quorum without the nodes that are late? */
@@ -89,11 +100,13 @@ static bool is_in_time(const struct delay *delay)
     return delay->moment.after_us < 0 && !(delay->is_flushed && is_scripted);
 }
 
-/* A vote that is read after the node timeout, though before anybody has looked at the clock, may count.
+/* A vote that is read after the node timeout, though before anybody has looked at the
+ * clock, may count.
  * The rest of the validity is computed nevertheless. */
 static bool may_count(const struct delay *delay)
 {
-    return is_in_time(delay) || (delay->moment.lag_us > 0 && delay->limit.node_timeout_ms < delay->limit.ttl_ms);
+    return is_in_time(delay) ||
+           (delay->moment.lag_us > 0 && delay->limit.node_timeout_ms < delay->limit.ttl_ms);
 }
 
 static void check_acquire(struct cluster *cluster, const struct delay *delay)
@@ -105,7 +118,8 @@ static void check_acquire(struct cluster *cluster, const struct delay *delay)
         CHECK(status == REDLOCK_NO_QUORUM || status == REDLOCK_TOO_LATE);
     if (status != REDLOCK_OK)
         EXPECT_NOT_HELD(0);
-    else if (delay->limit.node_timeout_ms < delay->limit.ttl_ms) /* Otherwise it was held for a microsecond. */
+    else if (delay->limit.node_timeout_ms <
+             delay->limit.ttl_ms) /* Otherwise it was held for a microsecond. */
         EXPECT_HELD(0);
 }
 
@@ -174,7 +188,8 @@ static void answer_late(const struct delay *delay)
     finish(cluster);
 }
 
-/* An operation that began after the deadline is decided by its own answers, which are late as well. */
+/* An operation that began after the deadline is decided by its own answers, which are
+ * late as well. */
 static void answer_into_the_next(const struct delay *delay)
 {
     uint64_t until;
@@ -209,7 +224,8 @@ static void for_every_delay(enum operation operation, void (*answer)(const struc
             for (size_t m = 0; m < COUNT(masks); m++)
                 for (size_t i = 0; i < 2 * COUNT(moments); i++)
                     if (number++ % (tap_sample() > 1 ? 3 : 1) == 0)
-                        answer(&(const struct delay){ operation, (enum kind)kind, limits[l], moments[i / 2], masks[m], i % 2 });
+                        answer(&(const struct delay){ operation, (enum kind)kind, limits[l],
+                                                      moments[i / 2], masks[m], i % 2 });
 }
 
 TEST(an_acquire_that_is_answered_late_grants_nothing_and_is_released)
@@ -245,12 +261,14 @@ TEST(s8_late_answers_are_no_votes_in_what_was_begun_meanwhile)
 
 /* ---- All answers at once, late ---- */
 
-/* The operation is sent; then the client sleeps, past the node timeout, and the answers lie in its sockets. */
+/* The operation is sent; then the client sleeps, past the node timeout, and the answers lie
+ * in its sockets. */
 static void sleep_over_the_answers(struct cluster *cluster)
 {
     const uint64_t tick_count = cluster->clients[0].tick_count;
     RUN_US(1);
-    CHECK(redlock_lock_status(LOCK(0)) == REDLOCK_PENDING && LOCK(0)->outstanding == cluster->node_count);
+    CHECK(redlock_lock_status(LOCK(0)) == REDLOCK_PENDING &&
+          LOCK(0)->outstanding == cluster->node_count);
     FREEZE(0);
     RUN_MS(2 * REDLOCK_NODE_TIMEOUT_MS);
     THAW(0);

@@ -8,7 +8,8 @@ enum { DOOR_TTL = 10000 };
 TEST(the_numbers_of_the_version_are_those_of_its_text)
 {
     char text[32];
-    snprintf(text, sizeof text, "%d.%d.%d", REDLOCK_VERSION_MAJOR, REDLOCK_VERSION_MINOR, REDLOCK_VERSION_PATCH);
+    snprintf(text, sizeof text, "%d.%d.%d", REDLOCK_VERSION_MAJOR, REDLOCK_VERSION_MINOR,
+             REDLOCK_VERSION_PATCH);
     CHECK_STR(REDLOCK_VERSION, text);
     CHECK_STR(redlock_version(), REDLOCK_VERSION);
     CHECK_INT(REDLOCK_VERSION_NUMBER,
@@ -20,8 +21,10 @@ TEST(a_request_begins_as_one_attempt_without_limit_and_ticket)
     struct redlock_request request;
     memset(&request, 0xa5, sizeof request);
     redlock_request_init(&request);
-    CHECK(!request.resource && request.resource_size == 0 && !request.set && request.set_count == 0);
-    CHECK(request.ttl_ms == 0 && request.wait_ms == 0 && request.min_validity_ms == 0 && request.extension_limit == 0);
+    CHECK(!request.resource && request.resource_size == 0 && !request.set &&
+          request.set_count == 0);
+    CHECK(request.ttl_ms == 0 && request.wait_ms == 0 && request.min_validity_ms == 0 &&
+          request.extension_limit == 0);
     CHECK(!request.ticket && request.wall_us == 0);
 }
 
@@ -32,7 +35,9 @@ static void acquire_name_of(size_t size, enum redlock_status expected)
     CLUSTER(1);
     char name[REDLOCK_RESOURCE_MAX + 2];
     memset(name, '\n', sizeof name);
-    const struct redlock_request request = { .resource = name, .resource_size = size, .ttl_ms = DOOR_TTL };
+    const struct redlock_request request = {
+        .resource = name, .resource_size = size, .ttl_ms = DOOR_TTL
+    };
     TAP_CONTEXT("%zu bytes", size);
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), expected);
     if (expected != REDLOCK_OK) {
@@ -58,7 +63,8 @@ static void use_name(const char *name, enum redlock_status expected)
     struct redlock_sight sights[1];
     const struct redlock_request request = story_request(name, DOOR_TTL, 0);
     TAP_CONTEXT("%s", name);
-    CHECK_INT(cluster_adopt(cluster, 0, 0, name, "0123456789abcdef0123456789abcdef01234567"), expected);
+    CHECK_INT(cluster_adopt(cluster, 0, 0, name, "0123456789abcdef0123456789abcdef01234567"),
+              expected);
     CHECK_INT(cluster_inspect(cluster, 0, 1, name, sights), expected);
     CHECK_INT(cluster_acquire(cluster, 0, 2, &request), expected);
 }
@@ -79,7 +85,9 @@ TEST(a_resource_may_hold_any_bytes)
     CLUSTER(1);
     uint8_t name[256];
     for (unsigned i = 0; i < 256; i++) name[i] = (uint8_t)i;
-    const struct redlock_request request = { .resource = name, .resource_size = sizeof name, .ttl_ms = DOOR_TTL };
+    const struct redlock_request request = {
+        .resource = name, .resource_size = sizeof name, .ttl_ms = DOOR_TTL
+    };
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
@@ -92,8 +100,11 @@ TEST(no_resource_is_none_for_every_operation)
 {
     CLUSTER(1);
     struct redlock_sight sights[1];
-    const struct redlock_request request = { .resource = NULL, .resource_size = 4, .ttl_ms = DOOR_TTL };
-    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_BAD_RESOURCE);
+    const struct redlock_request request = {
+        .resource = NULL, .resource_size = 4, .ttl_ms = DOOR_TTL
+    };
+    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)),
+              REDLOCK_BAD_RESOURCE);
     CHECK_INT(cluster_inspect(cluster, 0, 0, "", sights), REDLOCK_BAD_RESOURCE);
     CHECK(IDLE(0));
 }
@@ -143,13 +154,16 @@ TEST(a_ttl_that_does_not_leave_the_minimum_is_refused)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-static enum redlock_status init_with(unsigned n, const struct redlock_config *config, size_t missing, size_t shift)
+static enum redlock_status init_with(unsigned n, const struct redlock_config *config,
+                                     size_t missing, size_t shift)
 {
     static struct redlock r;
     static struct redlock_node nodes[REDLOCK_NODES_MAX];
-    const size_t size = REDLOCK_MEMORY(n, config->pipeline, config->send_size, config->receive_size);
+    const size_t size =
+        REDLOCK_MEMORY(n, config->pipeline, config->send_size, config->receive_size);
     uint8_t *memory = calloc(1, n <= REDLOCK_NODES_MAX ? size + 16 : 16);
-    const enum redlock_status status = redlock_init(&r, config, nodes, n, memory + shift, size - missing, 1000);
+    const enum redlock_status status =
+        redlock_init(&r, config, nodes, n, memory + shift, size - missing, 1000);
     free(memory);
     return status;
 }
@@ -168,13 +182,15 @@ TEST(there_are_1_to_15_nodes)
 TEST(memory_that_is_a_byte_short_or_misaligned_is_refused)
 {
     struct redlock_config config;
-    const size_t alignment = offsetof(struct { char c; uint64_t member; }, member);     /* 4 on 32 bits of x86. */
+    /* 4 on 32 bits of x86. */
+    const size_t alignment = offsetof(struct { char c; uint64_t member; }, member);
     redlock_config_init(&config);
     for (unsigned n = 1; n <= 15; n++) {
         CHECK_INT(init_with(n, &config, 0, 0), REDLOCK_OK);
         CHECK_INT(init_with(n, &config, 1, 0), REDLOCK_BAD_MEMORY);
         for (size_t shift = 1; shift <= sizeof(uint64_t); shift++)
-            CHECK_INT(init_with(n, &config, 0, shift), shift % alignment == 0 ? REDLOCK_OK : REDLOCK_BAD_MEMORY);
+            CHECK_INT(init_with(n, &config, 0, shift),
+                      shift % alignment == 0 ? REDLOCK_OK : REDLOCK_BAD_MEMORY);
     }
 }
 
@@ -189,8 +205,18 @@ TEST(a_value_of_the_configuration_out_of_its_range_is_refused)
 {
     struct redlock_config good, bad;
     redlock_config_init(&good);
-#define EXPECT_BAD(change) do { bad = good; bad.change; CHECK_INT(init_with(3, &bad, 0, 0), REDLOCK_BAD_CONFIG); } while (0)
-#define EXPECT_GOOD(change) do { bad = good; bad.change; CHECK_INT(init_with(3, &bad, 0, 0), REDLOCK_OK); } while (0)
+#define EXPECT_BAD(change) \
+    do { \
+        bad = good; \
+        bad.change; \
+        CHECK_INT(init_with(3, &bad, 0, 0), REDLOCK_BAD_CONFIG); \
+    } while (0)
+#define EXPECT_GOOD(change) \
+    do { \
+        bad = good; \
+        bad.change; \
+        CHECK_INT(init_with(3, &bad, 0, 0), REDLOCK_OK); \
+    } while (0)
     EXPECT_GOOD(drift_ppm = 0);
     EXPECT_GOOD(drift_ppm = REDLOCK_DRIFT_PPM_MAX);
     EXPECT_BAD(drift_ppm = REDLOCK_DRIFT_PPM_MAX + 1);

@@ -1,5 +1,6 @@
-/* tools/examples/firmware/line.h: whatever a serial line loses, changes or keeps for too long, a session
- * hears a beginning of the bytes that the other side wrote in the same session, and nothing else. */
+/* tools/examples/firmware/line.h: whatever a serial line loses, changes or keeps for too long, a
+ * session hears a beginning of the bytes that the other side wrote in the same session,
+ * and nothing else. */
 #include "../tap.h"
 #include "../../tools/examples/firmware/line.h"
 
@@ -24,7 +25,8 @@ static void hear(struct pair *pair, struct line *to, uint8_t byte)
 {
     const enum line_event event = line_take(to, byte);
     if (event != LINE_NOTHING) pair->last = event;
-    pair->heard_size += line_read(to, &pair->heard[pair->heard_size], STREAM_MAX - pair->heard_size);
+    pair->heard_size +=
+        line_read(to, &pair->heard[pair->heard_size], STREAM_MAX - pair->heard_size);
 }
 
 /* Takes from one end the bytes to send. */
@@ -116,7 +118,8 @@ TEST(all_bytes_arrive_as_they_were_written_in_both_directions)
 {
     uint8_t all[1024];
     struct pair pair;
-    for (unsigned i = 0; i < sizeof all; i++) all[i] = (uint8_t)(i % 3 ? i : LINE_END + i % 2 * (LINE_ESC - LINE_END));
+    for (unsigned i = 0; i < sizeof all; i++)
+        all[i] = (uint8_t)(i % 3 ? i : LINE_END + i % 2 * (LINE_ESC - LINE_END));
     pair_init(&pair);
     begin_session(&pair);
     say(&pair, all, sizeof all);
@@ -175,7 +178,8 @@ TEST(an_answer_that_comes_after_its_session_is_not_heard_in_the_next)
     pair_init(&pair);
     begin_session(&pair);
     CHECK_INT(line_write(&pair.far, "+OK\r\n", 5), 5);
-    const size_t size = take_output(&pair.far, late);       /* It is on its way while the near side gives up. */
+    /* It is on its way while the near side gives up. */
+    const size_t size = take_output(&pair.far, late);
     line_close(&pair.near, "no answer");
     line_open(&pair.near);
     for (size_t i = 0; i < size; i++) hear(&pair, &pair.near, late[i]);
@@ -270,7 +274,8 @@ static size_t write_wire(struct pair *pair, uint8_t wire[WIRE_MAX])
 {
     size_t used = 0, size = sizeof words - 1;
     for (unsigned i = 0; i < FRAMES; i++) {
-        (void)line_write(&pair->near, &words[size * i / FRAMES], size * (i + 1) / FRAMES - size * i / FRAMES);
+        (void)line_write(&pair->near, &words[size * i / FRAMES],
+                         size * (i + 1) / FRAMES - size * i / FRAMES);
         used += take_output(&pair->near, &wire[used]);
     }
     return used;
@@ -281,23 +286,24 @@ static bool is_beginning(const struct pair *pair)
     return pair->heard_size < sizeof words && memcmp(pair->heard, words, pair->heard_size) == 0;
 }
 
-/* After this place the wire misses so many bytes, or has one that is changed or added. A beginning is then
- * heard, and after it the session is lost, at the next frame if there is one. A new session hears all. */
-#define SURVIVES(missing, has_byte, byte)                                                            \
-    do {                                                                                             \
-        struct pair pair;                                                                            \
-        uint8_t wire[WIRE_MAX];                                                                      \
-        pair_init(&pair);                                                                            \
-        begin_session(&pair);                                                                        \
-        const size_t size = write_wire(&pair, wire);                                                 \
-        for (size_t i = 0; i < place; i++) hear(&pair, &pair.far, wire[i]);                          \
-        if (has_byte) hear(&pair, &pair.far, (byte));                                                \
-        for (size_t i = place + (missing); i < size; i++) hear(&pair, &pair.far, wire[i]);           \
-        CHECK(is_beginning(&pair));                                                                  \
-        hear(&pair, &pair.far, LINE_END);                                                            \
-        CHECK(is_beginning(&pair));                                                                  \
-        begin_session(&pair);                                                                        \
-        HEARS(&pair, words);                                                                         \
+/* After this place the wire misses so many bytes, or has one that is changed or added. A beginning
+ * is then heard, and after it the session is lost, at the next frame if there is one. A new session
+ * hears all. */
+#define SURVIVES(missing, has_byte, byte) \
+    do { \
+        struct pair pair; \
+        uint8_t wire[WIRE_MAX]; \
+        pair_init(&pair); \
+        begin_session(&pair); \
+        const size_t size = write_wire(&pair, wire); \
+        for (size_t i = 0; i < place; i++) hear(&pair, &pair.far, wire[i]); \
+        if (has_byte) hear(&pair, &pair.far, (byte)); \
+        for (size_t i = place + (missing); i < size; i++) hear(&pair, &pair.far, wire[i]); \
+        CHECK(is_beginning(&pair)); \
+        hear(&pair, &pair.far, LINE_END); \
+        CHECK(is_beginning(&pair)); \
+        begin_session(&pair); \
+        HEARS(&pair, words); \
     } while (0)
 
 static size_t wire_size(void)

@@ -1,4 +1,5 @@
-/* A thousand locks in one engine, where nobody starves, nothing is reported twice, and writes are shared. */
+/* A thousand locks in one engine, where nobody starves, nothing is reported twice, and
+ * writes are shared. */
 #include "../world/story.h"
 
 enum { DOOR_TTL = 10000, MANY = 1000 };
@@ -72,7 +73,8 @@ TEST(a_thousand_locks_that_are_all_taken_cost_no_more_than_their_attempts)
     CHECK_INT(NODE(2)->key_count, 0);
 }
 
-/* Node 2 refuses it first. The question waits behind as many commands as the node may owe answers to. */
+/* Node 2 refuses it first. The question waits behind as many commands as the node may
+ * owe answers to. */
 TEST(a_lock_that_is_won_is_no_longer_about_to_ask_how_long_the_holder_has_left)
 {
     enum { LOCKS = 2 * REDLOCK_PIPELINE_MIN };

@@ -1,4 +1,5 @@
-/* Each metric in a story, by the lines that it writes; pages; labels; and their state when events are lost. */
+/* Each metric in a story, by the lines that it writes; pages; labels; and their state when events
+ * are lost. */
 #include "../../redlock/redlock_metrics.h"
 #include "../world/story.h"
 
@@ -20,7 +21,8 @@ static void begin(struct redlock *r, size_t ring_size, size_t slot_count)
 static void write_text(struct cluster *cluster)
 {
     redlock_metrics_read(&metrics, &events);
-    CHECK(redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 0, 0, text, sizeof text) < sizeof text);
+    CHECK(redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 0, 0, text, sizeof text) <
+          sizeof text);
 }
 
 static bool has_words(const char *words)
@@ -35,7 +37,9 @@ static const char *told_of(const char *series)
     size_t size = strlen(series);
     const char *at = text;
 
-    while ((at = strstr(at, series)) != NULL && !((at == text || at[-1] == '\n') && at[size] == ' ')) at++;
+    while ((at = strstr(at, series)) != NULL &&
+           !((at == text || at[-1] == '\n') && at[size] == ' '))
+        at++;
     if (!at) return "nothing";
     (void)snprintf(value, sizeof value, "%.*s", (int)strcspn(at + size + 1, "\n"), at + size + 1);
     return value;
@@ -164,7 +168,8 @@ TEST(of_each_node_as_many_votes_are_told_as_there_were_rounds)
     redlock_forget(ENGINE(0), LOCK(0));
     redlock_metrics_read(&metrics, &events);
     uint64_t rounds = 0;
-    for (unsigned i = 0; i < REDLOCK_METRICS_OUTCOMES; i++) rounds += metrics.attempts[i] + metrics.extensions[i];
+    for (unsigned i = 0; i < REDLOCK_METRICS_OUTCOMES; i++)
+        rounds += metrics.attempts[i] + metrics.extensions[i];
     CHECK(rounds > 60);
     for (unsigned k = 0; k < N; k++) {
         uint64_t votes = 0;
@@ -490,7 +495,9 @@ TEST(a_lock_that_was_adopted_is_held_once_that_is_confirmed)
     redlock_token(LOCK(0), token);
     redlock_lock_init(&adopted);
     CHECK_INT(redlock_adopt(ENGINE(0), &adopted,
-                            &(struct redlock_request){ .resource = "door", .resource_size = 4 }, token, CLIENT_NOW(0)), REDLOCK_OK);
+                            &(struct redlock_request){ .resource = "door", .resource_size = 4 },
+                            token, CLIENT_NOW(0)),
+              REDLOCK_OK);
     TELLS("redlock_held", "0");
     CHECK_INT(redlock_start_extend(ENGINE(0), &adopted, 10000, CLIENT_NOW(0)), REDLOCK_OK);
     RUN_MS(5);
@@ -524,11 +531,13 @@ TEST(behind_another_engine_counts_go_on_and_its_locks_are_others)
     RUN_MS(5);
     LOOK;
     redlock_metrics_change(&metrics, NULL);
-    CHECK(redlock_metrics_text(&metrics, NULL, CLIENT_NOW(0), 0, 0, text, sizeof text) < sizeof text);
+    CHECK(redlock_metrics_text(&metrics, NULL, CLIENT_NOW(0), 0, 0, text, sizeof text) <
+          sizeof text);
     CHECK_STR(told_of("redlock_held"), "0");
     CHECK_STR(told_of("redlock_attempts_total{outcome=\"ok\"}"), "1");
     CHECK_STR(told_of("redlock_node_restarts_total{node=\"4\"}"), "0");
-    CHECK(!has_words("redlock_node_up") && !has_words("redlock_node_votes") && !has_words("redlock_node_trouble"));
+    CHECK(!has_words("redlock_node_up") && !has_words("redlock_node_votes") &&
+          !has_words("redlock_node_trouble"));
     redlock_use_events(ENGINE(0), NULL, NULL, 0);
     redlock_use_events(ENGINE(1), &events, ring, RING_SIZE);
     redlock_metrics_change(&metrics, ENGINE(1));
@@ -716,7 +725,9 @@ TEST(slots_are_found_again_whatever_leaves_between_them)
     for (unsigned i = 0; i < 20000; i++) {
         dice = dice * 1103515245 + 12345;
         unsigned at = (dice >> 16) % 20;
-        struct redlock_event event = { .lock = &locks[at], .session = REDLOCK_NO_SESSION, .kind = REDLOCK_EVENT_FORGOTTEN };
+        struct redlock_event event = {
+            .lock = &locks[at], .session = REDLOCK_NO_SESSION, .kind = REDLOCK_EVENT_FORGOTTEN
+        };
         if (!is_in[at]) event.kind = REDLOCK_EVENT_PHASE, event.phase = REDLOCK_PHASE_ACQUIRING;
         bool is_full = !is_in[at] && count == SLOTS;
         redlock_metrics_count(&metrics, &event);
@@ -731,7 +742,9 @@ TEST(slots_are_found_again_whatever_leaves_between_them)
 TEST(a_lock_that_moves_to_where_a_stale_one_was_replaces_it)
 {
     static struct redlock_lock locks[2];
-    struct redlock_event event = { .session = REDLOCK_NO_SESSION, .kind = REDLOCK_EVENT_PHASE, .phase = REDLOCK_PHASE_ACQUIRING };
+    struct redlock_event event = {
+        .session = REDLOCK_NO_SESSION, .kind = REDLOCK_EVENT_PHASE, .phase = REDLOCK_PHASE_ACQUIRING
+    };
     CLUSTER(N);
     WATCH;
     for (unsigned i = 0; i < 2; i++) {
@@ -739,8 +752,10 @@ TEST(a_lock_that_moves_to_where_a_stale_one_was_replaces_it)
         redlock_metrics_count(&metrics, &event);
     }
     TELLS("redlock_waiting", "2");
-    event = (struct redlock_event){ .session = REDLOCK_NO_SESSION, .kind = REDLOCK_EVENT_MOVED, .lock = &locks[1],
-                                    .was = &locks[0] };
+    event = (struct redlock_event){
+        .session = REDLOCK_NO_SESSION, .kind = REDLOCK_EVENT_MOVED, .lock = &locks[1],
+        .was = &locks[0]
+    };
     redlock_metrics_count(&metrics, &event);
     TELLS("redlock_waiting", "1");
     redlock_metrics_count(&metrics, &event);
@@ -759,7 +774,9 @@ TEST(a_text_is_told_in_pages_as_in_one)
     const size_t all = strlen(text);
     for (size_t size = tap_sample() > 1 ? 4 : 2; size < 300; size += size < 4 ? 1 : 97) {
         size_t from = 0, left;
-        for (; (left = redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 0, from, page, size)) > 0; from += left) {
+        for (; (left = redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 0, from, page,
+                                            size)) > 0;
+             from += left) {
             CHECK_INT(left, all - from);
             left = left < size ? left : size - 1;
             CHECK_INT(strlen(page), left);
@@ -776,25 +793,30 @@ TEST(a_buffer_that_is_too_small_is_cut_and_one_of_no_bytes_is_left_alone)
     CLUSTER(1);
     WATCH;
     LOOK;
-    CHECK_INT(redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 0, 0, NULL, 0), strlen(text));
-    CHECK_INT(redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 0, 0, small, 1), strlen(text));
+    CHECK_INT(redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 0, 0, NULL, 0),
+              strlen(text));
+    CHECK_INT(redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 0, 0, small, 1),
+              strlen(text));
     CHECK(small[0] == '\0' && small[1] == '2');
-    CHECK_INT(redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 0, 0, small, 7), strlen(text));
+    CHECK_INT(redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 0, 0, small, 7),
+              strlen(text));
     CHECK_STR(small, "# HELP");
-    CHECK_INT(redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 0, strlen(text) + 3, small, 7), 0);
+    CHECK_INT(
+        redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 0, strlen(text) + 3, small, 7), 0);
     CHECK_STR(small, "");
 }
 
 TEST(each_metric_is_explained_once_and_its_series_stand_together)
 {
-    static const char begin_of_votes[] = "# HELP redlock_votes_total Votes on rounds to acquire and to extend.\n"
-                                         "# TYPE redlock_votes_total counter\n"
-                                         "redlock_votes_total{node=\"0\",vote=\"granted\"} 1\n"
-                                         "redlock_votes_total{node=\"0\",vote=\"refused\"} 0\n"
-                                         "redlock_votes_total{node=\"0\",vote=\"unknown\"} 0\n"
-                                         "redlock_votes_total{node=\"0\",vote=\"not_asked\"} 0\n"
-                                         "redlock_votes_total{node=\"0\",vote=\"late\"} 0\n"
-                                         "# HELP redlock_node_round_trip_seconds Time from a command to its answer.\n";
+    static const char begin_of_votes[] =
+        "# HELP redlock_votes_total Votes on rounds to acquire and to extend.\n"
+        "# TYPE redlock_votes_total counter\n"
+        "redlock_votes_total{node=\"0\",vote=\"granted\"} 1\n"
+        "redlock_votes_total{node=\"0\",vote=\"refused\"} 0\n"
+        "redlock_votes_total{node=\"0\",vote=\"unknown\"} 0\n"
+        "redlock_votes_total{node=\"0\",vote=\"not_asked\"} 0\n"
+        "redlock_votes_total{node=\"0\",vote=\"late\"} 0\n"
+        "# HELP redlock_node_round_trip_seconds Time from a command to its answer.\n";
     unsigned helps = 0;
     CLUSTER(1);
     WATCH;
@@ -806,7 +828,9 @@ TEST(each_metric_is_explained_once_and_its_series_stand_together)
         (void)snprintf(name + 7, sizeof name - 7, "%.*s", (int)strcspn(at + 7, " ") + 1, at + 7);
         const char *type = strstr(text, name);
         CHECK(type && type == strchr(at, '\n') + 1 && !strstr(type + 1, name));
-        CHECK_INT(strncmp(strchr(type, '\n') + 1, name + 7, strlen(name + 7) - 1) == 0 || strstr(at, "trouble") != NULL, true);
+        CHECK_INT(strncmp(strchr(type, '\n') + 1, name + 7, strlen(name + 7) - 1) == 0 ||
+                      strstr(at, "trouble") != NULL,
+                  true);
     }
     CHECK_INT(helps, 20);
 }
@@ -817,7 +841,8 @@ TEST(the_wall_clock_is_told_where_it_is_given)
     WATCH;
     LOOK;
     CHECK_STR(told_of("redlock_updated_timestamp_seconds"), "nothing");
-    redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 1795262400250001, 0, text, sizeof text);
+    redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 1795262400250001, 0, text,
+                         sizeof text);
     CHECK_STR(told_of("redlock_updated_timestamp_seconds"), "1795262400.250001");
     CHECK_STR(told_of("redlock_build_info{version=\"" REDLOCK_VERSION "\"}"), "1");
 }
@@ -880,24 +905,31 @@ TEST(a_clock_that_goes_back_makes_no_time_huge)
 
 TEST(labels_of_the_callers_own_are_told_with_every_metric)
 {
-    static const struct redlock_label labels[] = { { "resource", "back\"up\\ \n\xc3\xbc" }, { "_x1", "" } };
+    static const struct redlock_label labels[] = {
+        { "resource", "back\"up\\ \n\xc3\xbc" }, { "_x1", "" }
+    };
     static const char *const names[N] = { "web\"1", NULL, "c", "d", "e" };
     CLUSTER(N);
     WATCH;
     CHECK_INT(redlock_metrics_set_labels(&metrics, labels, 2), REDLOCK_OK);
     redlock_metrics_name_nodes(&metrics, names);
     TELLS("redlock_held{resource=\"back\\\"up\\\\ \\n\xc3\xbc\",_x1=\"\"}", "0");
-    TELLS("redlock_node_up{node=\"web\\\"1\",resource=\"back\\\"up\\\\ \\n\xc3\xbc\",_x1=\"\"}", "1");
+    TELLS("redlock_node_up{node=\"web\\\"1\",resource=\"back\\\"up\\\\ \\n\xc3\xbc\",_x1=\"\"}",
+          "1");
     TELLS("redlock_node_up{node=\"1\",resource=\"back\\\"up\\\\ \\n\xc3\xbc\",_x1=\"\"}", "1");
-    TELLS("redlock_hold_seconds_bucket{resource=\"back\\\"up\\\\ \\n\xc3\xbc\",_x1=\"\",le=\"+Inf\"}", "0");
+    TELLS(
+        "redlock_hold_seconds_bucket{resource=\"back\\\"up\\\\ \\n\xc3\xbc\",_x1=\"\",le=\"+Inf\"}",
+        "0");
     CHECK_INT(redlock_metrics_set_labels(&metrics, NULL, 0), REDLOCK_OK);
     TELLS("redlock_held", "0");
 }
 
 TEST(names_of_labels_that_are_none_or_ours_or_there_twice_are_refused)
 {
-    static const char *const bad[] = { "", "1a", "a-b", "a b", "__a", "__", "le", "node", "vote", "outcome", "reason", "kind",
-                                       "trouble", "version", "\xc3\xbc", "a~", "a:b", "a[" };
+    static const char *const bad[] = {
+        "", "1a", "a-b", "a b", "__a", "__", "le", "node", "vote", "outcome", "reason", "kind",
+        "trouble", "version", "\xc3\xbc", "a~", "a:b", "a["
+    };
     static const char *const good[] = { "a", "_", "A9_z", "les", "n", "instance", "Z", "_0" };
     struct redlock_label labels[REDLOCK_LABELS_MAX + 1];
     CLUSTER(1);

@@ -1,5 +1,6 @@
-/* Mistakes of other libraries, one test each, named after the rule that we keep. The comment names the
- * library that made it. Here are those that show without real servers and without the command. */
+/* Mistakes of other libraries, one test each, named after the rule that we keep. The comment names
+ * the library that made it. Here are those that show without real servers and
+ * without the command. */
 #include "../world/story.h"
 
 enum { DOOR_TTL = 10000, ROUND_US = 2 * CLUSTER_DELAY_US };
@@ -13,7 +14,8 @@ static void split(unsigned n, unsigned refusing)
     const uint64_t before = CLIENT_NOW(0);
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, n - refusing >= n / 2 + 1 ? REDLOCK_OK : REDLOCK_TAKEN);
-    CHECK(CLIENT_NOW(0) - before <= 2 * ROUND_US); /* The second round trip asks for the holder's TTL. */
+    /* The second round trip asks for the holder's TTL. */
+    CHECK(CLIENT_NOW(0) - before <= 2 * ROUND_US);
 }
 
 TEST(every_split_of_every_number_of_nodes_ends_as_soon_as_it_is_certain)
@@ -44,7 +46,8 @@ TEST(the_start_is_taken_anew_for_each_attempt)
     CHECK_INT(VALID_US(0), 1000000 - ROUND_US - 10000 - 2000);
 }
 
-/* npm redlock keeps the keys of a failed attempt until the last retry, and they block the next ones. */
+/* npm redlock keeps the keys of a failed attempt until the last retry, and they block
+ * the next ones. */
 TEST(a_lost_attempt_is_released_before_the_next_and_does_not_block_it)
 {
     CLUSTER(3);
@@ -56,7 +59,8 @@ TEST(a_lost_attempt_is_released_before_the_next_and_does_not_block_it)
     EXPECT_KEYS("door", 3);
 }
 
-/* npm redlock #168 has one error for a lock that is held, one that is expired and nodes that are unreachable. */
+/* npm redlock #168 has one error for a lock that is held, one that is expired and nodes
+ * that are unreachable. */
 TEST(taken_unreachable_and_ended_are_different_statuses)
 {
     CLUSTER(3);
@@ -145,7 +149,8 @@ TEST(a_refused_connection_delays_no_verdict)
     }
 }
 
-/* redlock-universal: the clock is read after the replies, and the holder believes for longer than the nodes keep. */
+/* redlock-universal: the clock is read after the replies, and the holder believes for longer than
+ * the nodes keep. */
 TEST(the_clock_is_read_before_the_first_byte_leaves)
 {
     CLUSTER(3);
@@ -156,7 +161,8 @@ TEST(the_clock_is_read_before_the_first_byte_leaves)
     CHECK_INT(CLIENT_NOW(0) + VALID_US(0), before + 1000000 - 10000 - 2000);
 }
 
-/* redlock-py and redlock-rb #60, #129 raise for one dead node of three although there is a quorum, and leak the key. */
+/* redlock-py and redlock-rb #60, #129 raise for one dead node of three although there is a quorum,
+ * and leak the key. */
 TEST(one_dead_node_of_three_harms_no_operation)
 {
     for (unsigned dead = 0; dead < 3; dead++) {
@@ -173,7 +179,8 @@ TEST(one_dead_node_of_three_harms_no_operation)
     }
 }
 
-/* redlock-py PR 6 and redlock-cpp count the quorum from the connected nodes, and two clients win. */
+/* redlock-py PR 6 and redlock-cpp count the quorum from the connected nodes, and
+ * two clients win. */
 TEST(the_quorum_is_that_of_the_configured_nodes)
 {
     CLUSTER_COLD(5, 2, (void)0);
@@ -428,7 +435,8 @@ TEST(the_number_of_extensions_is_limited_where_the_caller_says_so)
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
-/* RedLock.net #93 and Redisson #4698 do not report the loss. DistributedLock reports it up to a tenth of the TTL late. */
+/* RedLock.net #93 and Redisson #4698 do not report the loss. DistributedLock reports it up to a
+ * tenth of the TTL late. */
 TEST(the_loss_is_told_no_later_than_the_validity_ends_counted_from_the_start_of_the_round)
 {
     CLUSTER(3);
@@ -453,7 +461,8 @@ static void contend(uint32_t ttl_ms, uint32_t wait_ms, uint64_t delay_us)
 {
     CLUSTER_OF(3, 3, (void)0);
     unsigned wins = 0;
-    TAP_CONTEXT("TTL %u ms, wait %u ms, delay %u us", (unsigned)ttl_ms, (unsigned)wait_ms, (unsigned)delay_us);
+    TAP_CONTEXT("TTL %u ms, wait %u ms, delay %u us", (unsigned)ttl_ms, (unsigned)wait_ms,
+                (unsigned)delay_us);
     DELAY_ALL_US(delay_us);
     for (unsigned i = 0; i < 300; i++) { /* The cluster watches that no two hold. */
         for (unsigned c = 0; c < 3; c++) {
@@ -468,7 +477,8 @@ static void contend(uint32_t ttl_ms, uint32_t wait_ms, uint64_t delay_us)
 
 TEST(no_mix_of_waits_and_ttls_makes_two_holders)
 {
-    static const uint32_t ttls[] = { 50, 200, 1000 }, waits[] = { 0, 1, 100, 1000, REDLOCK_FOREVER };
+    static const uint32_t ttls[] = { 50, 200, 1000 },
+                          waits[] = { 0, 1, 100, 1000, REDLOCK_FOREVER };
     const size_t step = tap_sample() > 1 ? 3 : 1;
     for (size_t t = 0; t < 3; t++)
         for (size_t w = t % step; w < 5; w += step) {
@@ -505,7 +515,8 @@ TEST(there_is_no_sleep_after_the_last_attempt)
     CHECK(last && cluster_node_now(cluster, 0) - last->at_us <= 2 * ROUND_US);
 }
 
-/* redis-py #3847 clears the token before the release's round trip, and a failed release cannot be repeated. */
+/* redis-py #3847 clears the token before the release's round trip, and a failed release
+ * cannot be repeated. */
 TEST(the_token_is_kept_until_the_release_is_confirmed)
 {
     CLUSTER(3);
@@ -581,8 +592,8 @@ TEST(nothing_left_is_not_held)
     CHECK_INT(redlock_valid_us(LOCK(0), UINT64_MAX), 0);
 }
 
-/* pottery and redsync's fail-fast send the release on another connection while the SET is in flight,
- * and the late SET wins. */
+/* pottery and redsync's fail-fast send the release on another connection while the SET is in
+ * flight, and the late SET wins. */
 TEST(the_release_goes_behind_its_acquire_on_the_same_connection)
 {
     CLUSTER(3);
@@ -640,7 +651,8 @@ TEST(a_client_that_dies_while_it_waits_blocks_nobody)
     }
 }
 
-/* many: a string script meets the hash of another library's lock and takes WRONGTYPE for a dead node. */
+/* many: a string script meets the hash of another library's lock and takes WRONGTYPE for
+ * a dead node. */
 TEST(a_lock_of_another_kind_is_told_apart_from_a_dead_node)
 {
     CLUSTER(3);

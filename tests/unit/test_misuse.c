@@ -1,4 +1,5 @@
-/* Locks in the wrong hands, and calls in a state that forbids them. Each is refused, and the lock goes on. */
+/* Locks in the wrong hands, and calls in a state that forbids them. Each is refused, and the lock
+ * goes on. */
 #include "../world/story.h"
 
 enum { DOOR_TTL = 10000 };
@@ -65,10 +66,13 @@ TEST(a_lock_of_zeroes_is_refused)
     CHECK_INT(redlock_start_acquire(ENGINE(0), &zeroes, &request, CLIENT_NOW(0)), REDLOCK_BAD_LOCK);
     CHECK_INT(redlock_start_extend(ENGINE(0), &zeroes, DOOR_TTL, CLIENT_NOW(0)), REDLOCK_LOST);
     CHECK_INT(redlock_start_release(ENGINE(0), &zeroes, CLIENT_NOW(0)), REDLOCK_LOST);
-    CHECK_INT(redlock_adopt(ENGINE(0), &zeroes, &request, "0123456789abcdef0123456789abcdef01234567", CLIENT_NOW(0)),
+    CHECK_INT(redlock_adopt(ENGINE(0), &zeroes, &request,
+                            "0123456789abcdef0123456789abcdef01234567", CLIENT_NOW(0)),
               REDLOCK_BAD_LOCK);
-    CHECK_INT(redlock_start_inspect(ENGINE(0), &zeroes, "door", 4, sights, CLIENT_NOW(0)), REDLOCK_BAD_LOCK);
-    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, &zeroes, &period, CLIENT_NOW(0)), REDLOCK_BAD_LOCK);
+    CHECK_INT(redlock_start_inspect(ENGINE(0), &zeroes, "door", 4, sights, CLIENT_NOW(0)),
+              REDLOCK_BAD_LOCK);
+    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, &zeroes, &period, CLIENT_NOW(0)),
+              REDLOCK_BAD_LOCK);
 }
 
 TEST(no_operation_begins_while_another_is_under_way)

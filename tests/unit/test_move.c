@@ -59,8 +59,8 @@ TEST(a_waiting_lock_a_debt_and_a_done_lock_can_be_moved)
     CHECK(redlock_next_done(ENGINE(0)) == NULL);
 }
 
-/* No lock moves back. The memory that it has left is the caller's, and may be overwritten. All wait in
- * the queue of a node that is away; the last of them moves, and one more comes after it. */
+/* No lock moves back. The memory that it has left is the caller's, and may be overwritten. All wait
+ * in the queue of a node that is away; the last of them moves, and one more comes after it. */
 static void move_last_of_three(bool moves_all)
 {
     static const char *const names[] = { "a", "b", "c", "d" };

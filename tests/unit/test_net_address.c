@@ -1,4 +1,5 @@
-/* Addresses: each form, each mistake and where it is, each limit and one past it, and a storm of mutations. */
+/* Addresses: each form, each mistake and where it is, each limit and one past it, and a
+ * storm of mutations. */
 #include "../../net/redlock_net.h"
 #include "../tap.h"
 
@@ -63,8 +64,8 @@ static const struct row ROWS[] = {
     { "[::]:7000", "tcp :: 7000 db 0", 0, NULL },
     { "[2001:DB8::7]:7000", "tcp 2001:DB8::7 7000 db 0", 0, NULL },
     { "[::ffff:127.0.0.1]:7000", "tcp ::ffff:127.0.0.1 7000 db 0", 0, NULL },
-    { "[1111:2222:3333:4444:5555:6666:123.123.123.123]", "tcp 1111:2222:3333:4444:5555:6666:123.123.123.123 6379 db 0",
-      0, NULL },
+    { "[1111:2222:3333:4444:5555:6666:123.123.123.123]",
+      "tcp 1111:2222:3333:4444:5555:6666:123.123.123.123 6379 db 0", 0, NULL },
     { "[fe80::1%eth0]:7000", "tcp fe80::1%eth0 7000 db 0", 0, NULL },
     { "[fe80::1%br-lan.2]", "tcp fe80::1%br-lan.2 6379 db 0", 0, NULL },
     { "::1", NULL, 1, "as in [::1]:6379" },
@@ -112,7 +113,8 @@ static const struct row ROWS[] = {
     { "redis://ann:secret@localhost:7000", "tcp localhost 7000 db 0 login ann:secret", 0, NULL },
     { "redis://ann:@localhost", "tcp localhost 6379 db 0 login ann:", 0, NULL },
     { "redis://ann:a:b:c@localhost", "tcp localhost 6379 db 0 login ann:a:b:c", 0, NULL },
-    { "redis://a%6en:%40%2f%3A%25%ff%01@localhost", "tcp localhost 6379 db 0 login ann:@/:%\xff\x01", 0, NULL },
+    { "redis://a%6en:%40%2f%3A%25%ff%01@localhost",
+      "tcp localhost 6379 db 0 login ann:@/:%\xff\x01", 0, NULL },
     { "redis://:a+b://c@localhost", NULL, 13, "%2F" },
     { "redis://l%6fc%61lhost:7000", "tcp localhost 7000 db 0", 0, NULL },
     { "redis://[::1]/3", "tcp ::1 6379 db 3", 0, NULL },
@@ -160,7 +162,8 @@ static const struct row ROWS[] = {
     { "redis://localhost?durable=1&durable=0", "tcp localhost 6379 db 0", 0, NULL },
     { "redis://localhost?managed=1", "tcp localhost 6379 db 0 managed", 0, NULL },
     { "redis://localhost?managed=1&managed=0", "tcp localhost 6379 db 0", 0, NULL },
-    { "rediss://localhost/0?durable=1&managed=1&durable=0", "tcp localhost 6379 db 0 managed secure", 0, NULL },
+    { "rediss://localhost/0?durable=1&managed=1&durable=0",
+      "tcp localhost 6379 db 0 managed secure", 0, NULL },
     { "redis+unix:///a?db=0&managed=1", "unix /a db 0 managed", 0, NULL },
     { "redis://localhost/3?managed=1", NULL, 19, "database 0" },
     { "redis+unix:///a?managed=1&db=1", NULL, 15, "database 0" },
@@ -215,7 +218,8 @@ static const struct row ROWS[] = {
     /* Schemes */
     { "rediss://localhost", "tcp localhost 6379 db 0 secure", 0, NULL },
     { "valkeys://localhost", "tcp localhost 6379 db 0 secure", 0, NULL },
-    { "Rediss://u:p@[::1]:7000/3?durable=1", "tcp ::1 7000 db 3 login u:p durable secure", 0, NULL },
+    { "Rediss://u:p@[::1]:7000/3?durable=1", "tcp ::1 7000 db 3 login u:p durable secure", 0,
+      NULL },
     { "rediss://[fe80::1%25eth0]", "tcp fe80::1%eth0 6379 db 0 secure", 0, NULL },
     { "Rediss://", NULL, 9, "host is missing" },
     { "rediss:///run/redis.sock", NULL, 9, "host is missing" },
@@ -230,7 +234,8 @@ static const struct row ROWS[] = {
 enum { ROW_COUNT = sizeof ROWS / sizeof *ROWS };
 
 /* Parses a copy that ends where the text does, so that a sanitizer sees every step too far. */
-static bool parse_bytes(const char *text, size_t size, struct net_address *address, struct net_error *error)
+static bool parse_bytes(const char *text, size_t size, struct net_address *address,
+                        struct net_error *error)
 {
     char *exact = malloc(size > 0 ? size : 1);
     if (exact == NULL) abort();
@@ -250,9 +255,11 @@ static void describe(const struct net_address *address, char *text)
     int length = address->kind == NET_TCP
         ? snprintf(text, TEXT_MAX, "tcp %s %u", address->host, (unsigned)address->port)
         : snprintf(text, TEXT_MAX, "unix %s", address->path);
-    length += snprintf(text + length, TEXT_MAX - (size_t)length, " db %u", (unsigned)address->database);
+    length +=
+        snprintf(text + length, TEXT_MAX - (size_t)length, " db %u", (unsigned)address->database);
     if (address->has_password)
-        length += snprintf(text + length, TEXT_MAX - (size_t)length, " login %s:%s", address->user, address->password);
+        length += snprintf(text + length, TEXT_MAX - (size_t)length, " login %s:%s", address->user,
+                           address->password);
     if (address->durable) length += snprintf(text + length, TEXT_MAX - (size_t)length, " durable");
     if (address->managed) length += snprintf(text + length, TEXT_MAX - (size_t)length, " managed");
     if (address->secure) snprintf(text + length, TEXT_MAX - (size_t)length, " secure");
@@ -293,7 +300,8 @@ TEST(a_mistake_leaves_the_address_untouched)
     for (const struct row *row = ROWS; row < ROWS + ROW_COUNT; row++) {
         TAP_CONTEXT("%s", row->text);
         memcpy(&address, &before, sizeof before);
-        if (!parse(row->text, &address, &error)) CHECK_MEM(&address, sizeof address, &before, sizeof before);
+        if (!parse(row->text, &address, &error))
+            CHECK_MEM(&address, sizeof address, &before, sizeof before);
     }
 }
 
@@ -333,7 +341,8 @@ TEST(what_is_not_named_is_empty)
 /* --- Limits --- */
 
 /* `unit`, `count` times, between two texts. */
-static void write_repeated(char *text, const char *before, const char *unit, size_t count, const char *after)
+static void write_repeated(char *text, const char *before, const char *unit, size_t count,
+                           const char *after)
 {
     strcpy(text, before);
     while (count-- > 0) strcat(text, unit);
@@ -361,7 +370,8 @@ static const struct limit LIMITS[] = {
 
 TEST(a_part_may_be_as_long_as_its_limit_and_no_longer)
 {
-    for (const struct limit *limit = LIMITS; limit < LIMITS + sizeof LIMITS / sizeof *LIMITS; limit++) {
+    for (const struct limit *limit = LIMITS; limit < LIMITS + sizeof LIMITS / sizeof *LIMITS;
+         limit++) {
         char text[TEXT_MAX];
         struct net_address address;
         struct net_error error;
@@ -382,7 +392,8 @@ static void format(const char *text, char *formatted)
     struct net_address address;
     struct net_error error;
     formatted[0] = '\0';
-    if (parse(text, &address, &error)) net_format_address(&address, formatted, NET_ADDRESS_TEXT_SIZE);
+    if (parse(text, &address, &error))
+        net_format_address(&address, formatted, NET_ADDRESS_TEXT_SIZE);
 }
 
 TEST(an_address_is_written_without_its_login_and_database)
@@ -452,10 +463,12 @@ static void check_any_text(const char *text, size_t size)
         return;
     }
     char formatted[NET_ADDRESS_TEXT_SIZE];
-    CHECK(memchr(address.host, 0, sizeof address.host) != NULL && memchr(address.path, 0, sizeof address.path) != NULL);
+    CHECK(memchr(address.host, 0, sizeof address.host) != NULL &&
+          memchr(address.path, 0, sizeof address.path) != NULL);
     CHECK(memchr(address.user, 0, sizeof address.user) != NULL);
     CHECK(memchr(address.password, 0, sizeof address.password) != NULL);
-    CHECK(address.kind == NET_TCP ? address.port > 0 && address.host[0] != '\0' : address.path[0] == '/');
+    CHECK(address.kind == NET_TCP ? address.port > 0 && address.host[0] != '\0'
+                                  : address.path[0] == '/');
     net_format_address(&address, formatted, sizeof formatted);
     if (strchr(formatted, ' ') != NULL) return;    /* Only a URL can say this path. */
     CHECK(parse(formatted, &again, &error));
@@ -469,7 +482,8 @@ TEST(every_beginning_of_every_text_is_an_address_or_a_mistake)
 {
     for (size_t row = 0; row < ROW_COUNT; row++) {
         TAP_CONTEXT("a beginning of %s", ROWS[row].text);
-        for (size_t size = 0; size <= strlen(ROWS[row].text); size++) check_any_text(ROWS[row].text, size);
+        for (size_t size = 0; size <= strlen(ROWS[row].text); size++)
+            check_any_text(ROWS[row].text, size);
     }
 }
 
@@ -510,7 +524,8 @@ TEST(whatever_is_mutated_is_an_address_or_a_mistake)
         const char *start = ROWS[dice(&seed, ROW_COUNT)].text;
         size_t size = strlen(start);
         memcpy(text, start, size);
-        for (uint32_t steps = 1 + dice(&seed, 5); steps > 0; steps--) size = mutate(text, size, &seed);
+        for (uint32_t steps = 1 + dice(&seed, 5); steps > 0; steps--)
+            size = mutate(text, size, &seed);
         TAP_CONTEXT("%.*s (round %d)", (int)size, text, round);
         check_any_text(text, size);
     }

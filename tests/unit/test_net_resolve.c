@@ -37,7 +37,8 @@ static struct {
     pthread_t tests;
 } resolver = { .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-/* A chain of addresses for names that begin with "six.", of IPv4, or with "other.", of no family that has ports. */
+/* A chain of addresses for names that begin with "six.", of IPv4, or with "other.", of no family
+ * that has ports. */
 static void make_results(const char *node, struct addrinfo **results)
 {
     const unsigned count = strncmp(node, "six.", 4) == 0 ? RESULTS : 1;
@@ -59,8 +60,8 @@ static void note_caller(void)
 {
     sigset_t mask;
     (void)pthread_sigmask(SIG_SETMASK, NULL, &mask);
-    resolver.has_no_signals =
-        sigismember(&mask, SIGUSR1) == 1 && sigismember(&mask, SIGPIPE) == 1 && sigismember(&mask, SIGTERM) == 1;
+    resolver.has_no_signals = sigismember(&mask, SIGUSR1) == 1 &&
+                              sigismember(&mask, SIGPIPE) == 1 && sigismember(&mask, SIGTERM) == 1;
     resolver.is_other_thread = !pthread_equal(pthread_self(), resolver.tests);
     resolver.asked++;
 }
@@ -83,13 +84,16 @@ static int answer(const char *node, struct addrinfo **results)
 }
 
 /* It replaces libc's. */
-int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **results)
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                struct addrinfo **results)
 {
     struct in_addr v4;
     struct in6_addr v6;
-    const bool is_v4 = inet_pton(AF_INET, node, &v4) == 1, is_v6 = inet_pton(AF_INET6, node, &v6) == 1;
+    const bool is_v4 = inet_pton(AF_INET, node, &v4) == 1,
+               is_v6 = inet_pton(AF_INET6, node, &v6) == 1;
     (void)service;
-    if (!is_v4 && !is_v6) return hints->ai_flags & AI_NUMERICHOST ? EAI_NONAME : answer(node, results);
+    if (!is_v4 && !is_v6)
+        return hints->ai_flags & AI_NUMERICHOST ? EAI_NONAME : answer(node, results);
     make_results(node, results);
     if (is_v4) ((struct sockaddr_in *)(void *)(*results)->ai_addr)->sin_addr = v4;
     return 0;
@@ -225,7 +229,8 @@ static unsigned count_threads(void)
 {
     DIR *tasks = opendir("/proc/self/task");
     unsigned count = 0;
-    for (const struct dirent *task = tasks ? readdir(tasks) : NULL; task; task = readdir(tasks)) count += task->d_name[0] != '.';
+    for (const struct dirent *task = tasks ? readdir(tasks) : NULL; task; task = readdir(tasks))
+        count += task->d_name[0] != '.';
     if (tasks) closedir(tasks);
     return tasks ? count : 1;
 }
@@ -292,7 +297,8 @@ TEST(a_look_up_whose_asker_has_gone_harms_nobody)
     CHECK_INT(open_descriptors(), before + 8);      /* The threads' ends. */
     let_resolver(false);
     await_inside(0);
-    for (unsigned tries = 0; tries < 1000 && open_descriptors() > before; tries++) (void)usleep(10000);
+    for (unsigned tries = 0; tries < 1000 && open_descriptors() > before; tries++)
+        (void)usleep(10000);
     CHECK_INT(open_descriptors(), before);
 }
 
@@ -325,7 +331,8 @@ TEST(every_code_has_a_text)
 #endif
 }
 
-/* A host that does not exist is given up for good; a name that the name server may know later is asked again. */
+/* A host that does not exist is given up for good; a name that the name server may know later is
+ * asked again. */
 TEST(each_code_of_the_resolver_has_its_own_text_and_those_alone_deny_that_say_so)
 {
     static const struct {
@@ -386,8 +393,9 @@ TEST(without_descriptors_no_look_up_begins_and_the_code_says_why)
     CHECK_INT(resolver.asked, 0);
 }
 
-/* Runs in a child, since the limit is for all processes of a user, and another user has to be taken. If
- * qemu-user starts a thread all the same, it may stop dead in it, and its last words would end the test. */
+/* Runs in a child, since the limit is for all processes of a user, and another user has to be
+ * taken. If qemu-user starts a thread all the same, it may stop dead in it, and its last words
+ * would end the test. */
 static int begin_without_threads(void)
 {
     (void)dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
@@ -398,7 +406,10 @@ static int begin_without_threads(void)
     if (setgid(65534) != 0 || setuid(65534) != 0 || setrlimit(RLIMIT_NPROC, &none) != 0) return 77;
     if (begin("redis.example", &resolved) != -1) return 78;
     if (open_descriptors() != before) return 1;
-    return strcmp(net_resolve_text(resolved.code), "no thread can be started to look up its name") == 0 ? 0 : 2;
+    return strcmp(net_resolve_text(resolved.code),
+                  "no thread can be started to look up its name") == 0
+               ? 0
+               : 2;
 }
 
 TEST(without_threads_no_look_up_begins_and_nothing_is_left_open)
@@ -450,12 +461,14 @@ TEST(an_end_without_an_answer_is_a_failure)
     net_close(ends[0]);
 }
 
-/* This is the last test, since a program that ends while a thread does would seem to lose that thread's memory. */
+/* This is the last test, since a program that ends while a thread does would seem to lose that
+ * thread's memory. */
 TEST(a_resolver_ends_when_it_has_told_its_answer)
 {
     const struct timespec moment = { .tv_nsec = 1000000 };
     unsigned threads = 0;
-    for (unsigned i = 0; i < 5000 && (threads = count_threads()) > threads_at_first; i++) nanosleep(&moment, NULL);
+    for (unsigned i = 0; i < 5000 && (threads = count_threads()) > threads_at_first; i++)
+        nanosleep(&moment, NULL);
     CHECK_INT(threads, threads_at_first);
 }
 

@@ -1,4 +1,5 @@
-/* Sockets, waiting, the clock and random bytes, on the loopback and on unix sockets of this machine. */
+/* Sockets, waiting, the clock and random bytes, on the loopback and on unix sockets
+ * of this machine. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -36,10 +37,12 @@ enum {
     OWNED_MAX = 1400,              /* Enough to push a descriptor beyond select's 1024. */
     HANG_S = 60,                   /* A test that hangs is killed then. Valgrind is slow. */
     SOON_US = 10 * 1000 * 1000,    /* Longer than anything here takes. */
-    LATE_US = 1000 * 1000          /* A wait that ends so long after its time was stretched, busy machine or not. */
+    /* A wait that ends so long after its time was stretched, busy machine or not. */
+    LATE_US = 1000 * 1000
 };
 
-/* On MIPS the number is 146, but qemu-user 7.2 hands SO_ERROR on as it is on the machine that it runs on. */
+/* On MIPS the number is 146, but qemu-user 7.2 hands SO_ERROR on as it is on the machine that it
+ * runs on. */
 static bool is_refusal(int code)
 {
     return code == ECONNREFUSED || code == 111;
@@ -86,12 +89,15 @@ static bool resolve(const char *text, struct net_endpoint *endpoint)
     struct net_address address;
     struct net_error error;
     struct net_resolved resolved;
-    if (!net_parse_address(text, strlen(text), 6379, &address, &error) || !net_resolve_now(&address, &resolved)) return false;
+    if (!net_parse_address(text, strlen(text), 6379, &address, &error) ||
+        !net_resolve_now(&address, &resolved))
+        return false;
     *endpoint = resolved.endpoints[0];
     return resolved.count == 1;
 }
 
-/* Binds a free port of the loopback and says where it is. Returns -1 where there is no such loopback. */
+/* Binds a free port of the loopback and says where it is. Returns -1 where there is
+ * no such loopback. */
 static int bind_tcp(int family, struct net_endpoint *endpoint)
 {
     struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
@@ -107,7 +113,8 @@ static int bind_tcp(int family, struct net_endpoint *endpoint)
     return resolve(text, endpoint) ? fd : -1;
 }
 
-/* Some sandboxes have none. Binding succeeds there, connecting does not. The check avoids the code under test. */
+/* Some sandboxes have none. Binding succeeds there, connecting does not. The check avoids the code
+ * under test. */
 static bool has_loopback(void)
 {
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
@@ -115,7 +122,8 @@ static bool has_loopback(void)
     int listener = own(socket(AF_INET, SOCK_STREAM, 0)), fd = own(socket(AF_INET, SOCK_STREAM, 0));
 
     return bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, 1) == 0 &&
-           getsockname(listener, (struct sockaddr *)&address, &size) == 0 && connect(fd, (struct sockaddr *)&address, size) == 0;
+           getsockname(listener, (struct sockaddr *)&address, &size) == 0 &&
+           connect(fd, (struct sockaddr *)&address, size) == 0;
 }
 
 static int bind_unix(struct net_endpoint *endpoint)
@@ -293,7 +301,8 @@ NET_TEST(a_socket_connected_to_itself_counts_as_refused)
     struct net_endpoint endpoint;
     int fd = bind_tcp(AF_INET, &endpoint);
     CHECK(fd >= 0);
-    if (connect(fd, (struct sockaddr *)endpoint.words, endpoint.size) != 0) TAP_SKIP("no simultaneous open here");
+    if (connect(fd, (struct sockaddr *)endpoint.words, endpoint.size) != 0)
+        TAP_SKIP("no simultaneous open here");
     CHECK_INT(net_connect_result(fd), ECONNREFUSED);
 }
 
@@ -317,8 +326,9 @@ NET_TEST(a_tcp_connection_sends_at_once_and_is_kept_alive)
     CHECK(option_of(pair.ours, IPPROTO_TCP, TCP_NODELAY) > 0);
     CHECK(option_of(pair.ours, SOL_SOCKET, SO_KEEPALIVE) > 0);
 #ifdef __linux__
-    int half_a_minute = option_of(pair.ours, IPPROTO_TCP, TCP_KEEPIDLE)
-        + option_of(pair.ours, IPPROTO_TCP, TCP_KEEPINTVL) * option_of(pair.ours, IPPROTO_TCP, TCP_KEEPCNT);
+    int half_a_minute = option_of(pair.ours, IPPROTO_TCP, TCP_KEEPIDLE) +
+                        option_of(pair.ours, IPPROTO_TCP, TCP_KEEPINTVL) *
+                            option_of(pair.ours, IPPROTO_TCP, TCP_KEEPCNT);
     CHECK_INT(half_a_minute, 30);
 #endif
 }
@@ -448,7 +458,8 @@ NET_TEST(a_descriptor_may_have_any_number)
     struct pair pair;
     int last = 0;
     CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-    if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < OWNED_MAX) TAP_SKIP("fewer than 1400 descriptors are allowed");
+    if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < OWNED_MAX)
+        TAP_SKIP("fewer than 1400 descriptors are allowed");
     struct rlimit more = { .rlim_cur = OWNED_MAX, .rlim_max = limit.rlim_max };
     if (limit.rlim_cur < OWNED_MAX) CHECK(setrlimit(RLIMIT_NOFILE, &more) == 0);
     while (last >= 0 && last < 1100) last = own(open("/dev/null", O_RDONLY));
@@ -470,14 +481,17 @@ NET_TEST(every_error_has_a_text)
 
 /* --- Waiting --- */
 
-/* poll() takes no more descriptors than the process may open, though these were opened before the limit was lowered. */
+/* poll() takes no more descriptors than the process may open, though these were opened before the
+ * limit was lowered. */
 NET_TEST(a_wait_that_the_system_refuses_takes_its_time_and_lets_all_be_tried)
 {
     if (!has_loopback()) TAP_SKIP("no loopback here");
     struct rlimit before;
     struct pair pair;
     CHECK(connect_pair(AF_INET, &pair));
-    struct net_wait waits[] = { { pair.ours, NET_READ, 0 }, { -1, NET_READ, 0 }, { pair.ours, NET_READ | NET_WRITE, 0 } };
+    struct net_wait waits[] = {
+        { pair.ours, NET_READ, 0 }, { -1, NET_READ, 0 }, { pair.ours, NET_READ | NET_WRITE, 0 }
+    };
     CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
     struct rlimit few = { .rlim_cur = 2, .rlim_max = before.rlim_max };
     CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
@@ -487,7 +501,8 @@ NET_TEST(a_wait_that_the_system_refuses_takes_its_time_and_lets_all_be_tried)
     }
     const uint64_t start = net_now_us();
     int calls = 0, ready = 0;
-    while (net_now_us() - start < 200000 && ready >= 0) calls++, ready = net_wait(waits, 3, UINT64_MAX);
+    while (net_now_us() - start < 200000 && ready >= 0)
+        calls++, ready = net_wait(waits, 3, UINT64_MAX);
     const int looked = net_wait(waits, 3, 0), nobody = net_wait(waits + 1, 1, 0);
     const uint64_t until = net_now_us() + 50000;
     struct net_wait skipped[3] = { { -1, NET_READ, 7 }, { pair.ours, 0, 7 }, { -1, 0, 7 } };
@@ -496,7 +511,8 @@ NET_TEST(a_wait_that_the_system_refuses_takes_its_time_and_lets_all_be_tried)
     CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
     CHECK_INT(ready, 2);
     CHECK(calls > 1 && calls <= 25);
-    CHECK(waits[0].ready == NET_READ && waits[1].ready == 0 && waits[2].ready == (NET_READ | NET_WRITE));
+    CHECK(waits[0].ready == NET_READ && waits[1].ready == 0 &&
+          waits[2].ready == (NET_READ | NET_WRITE));
     CHECK_INT(looked, 2);
     CHECK_INT(nobody, 0);
     CHECK(late == 0 && was_patient && skipped[0].ready == 0 && skipped[1].ready == 0);
@@ -510,8 +526,9 @@ NET_TEST(a_wait_says_who_is_ready_for_what)
     CHECK_INT(net_send(pair.theirs, "x", 1), 1);
     CHECK_INT(wait_for(pair.ours, NET_READ, SOON_US), NET_READ);
     struct net_wait waits[] = {
-        { .fd = pair.ours, .events = NET_READ | NET_WRITE }, { .fd = pair.theirs, .events = NET_READ, .ready = 0xff },
-        { .fd = -1, .events = NET_READ, .ready = 0xff },     { .fd = pair.theirs, .events = NET_WRITE },
+        { .fd = pair.ours, .events = NET_READ | NET_WRITE },
+        { .fd = pair.theirs, .events = NET_READ, .ready = 0xff },
+        { .fd = -1, .events = NET_READ, .ready = 0xff }, { .fd = pair.theirs, .events = NET_WRITE },
         { .fd = pair.ours, .events = 0, .ready = 0xff },
     };
     CHECK_INT(net_wait(waits, 5, UINT64_MAX), 2);
@@ -539,7 +556,9 @@ NET_TEST(as_many_can_be_waited_for_as_the_limit_says)
     struct pair pair;
     struct net_wait waits[NET_WAIT_MAX];
     CHECK(connect_pair(AF_INET, &pair));
-    for (size_t i = 0; i < NET_WAIT_MAX; i++) waits[i] = (struct net_wait){ .fd = pair.ours, .events = NET_WRITE };
+    for (size_t i = 0; i < NET_WAIT_MAX; i++) waits[i] = (struct net_wait){
+        .fd = pair.ours, .events = NET_WRITE
+    };
     CHECK_INT(net_wait(waits, NET_WAIT_MAX, 0), NET_WAIT_MAX);
     CHECK_INT(net_wait(NULL, 0, 0), 0);
 }
@@ -643,7 +662,8 @@ NET_TEST(a_self_pipe_that_nobody_drains_can_be_written_to_for_ever_and_errno_sta
     own(self_pipe[0]);
     own(self_pipe[1]);
     errno = ENOENT;
-    for (unsigned i = 0; i < 1 << 17; i++) net_self_pipe_write(self_pipe[1]);  /* Twice as much as a pipe holds. */
+    /* Twice as much as a pipe holds. */
+    for (unsigned i = 0; i < 1 << 17; i++) net_self_pipe_write(self_pipe[1]);
     CHECK_INT(errno, ENOENT);
     CHECK(net_self_pipe_drain(self_pipe[0]));
     CHECK(!net_self_pipe_drain(self_pipe[0]));
@@ -690,7 +710,8 @@ NET_TEST(the_clock_counts_microseconds)
     CHECK(passed < LATE_US);
 }
 
-/* Each byte is hit in 32 draws; a byte that stays 0 was not written (or the odds were 1 in 2^256). */
+/* Each byte is hit in 32 draws; a byte that stays 0 was not written (or the odds were
+ * 1 in 2^256). */
 NET_TEST(entropy_fills_all_it_is_given_and_no_more)
 {
     unsigned char bytes[700], seen[700] = { 0 };
@@ -721,7 +742,8 @@ enum { SYS_OLD_OPEN = SYS_openat };
 
 enum { CHILD_FILLED, CHILD_UNFILLED, CHILD_REFUSED, CHILD_UNFILTERED };
 
-/* From here on getrandom() is not there and, if wanted, no file can be opened, as on an old kernel or in a sandbox. */
+/* From here on getrandom() is not there and, if wanted, no file can be opened, as on an old kernel
+ * or in a sandbox. */
 static bool hide_entropy(bool hide_files)
 {
     struct sock_filter filter[] = {
@@ -733,7 +755,8 @@ static bool hide_entropy(bool hide_files)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
     };
     struct sock_fprog program = { sizeof filter / sizeof *filter, filter };
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
 /* The outcome of net_entropy in a process of its own, for the filter cannot be taken off again. */
@@ -748,7 +771,9 @@ static int entropy_of_child(bool hide_files)
         for (size_t i = 0; i < sizeof bytes; i++) filled += bytes[i] != 0;
         _exit(filled > 500 ? CHILD_FILLED : CHILD_UNFILLED);
     }
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status)
+               ? WEXITSTATUS(status)
+               : -1;
 }
 
 NET_TEST(entropy_comes_from_the_device_where_there_is_no_system_call)

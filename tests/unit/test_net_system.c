@@ -17,7 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#if defined(__linux__) && defined(__LP64__)     /* Elsewhere the calls have other names, or the kernel other structures. */
+#if defined(__linux__) && \
+    defined(__LP64__) /* Elsewhere the calls have other names, or the kernel other structures. */
 
 enum { SECOND_US = 1000000, HOUR_S = 3600 };
 
@@ -32,7 +33,8 @@ static _Thread_local struct machine machine;
 
 static struct timespec moment(uint64_t us)
 {
-    return (struct timespec){ .tv_sec = (time_t)(us / SECOND_US), .tv_nsec = (long)(us % SECOND_US) * 1000 };
+    return (struct timespec){ .tv_sec = (time_t)(us / SECOND_US),
+                              .tv_nsec = (long)(us % SECOND_US) * 1000 };
 }
 
 int clock_gettime(clockid_t id, struct timespec *now)
@@ -91,12 +93,14 @@ static int ask_the_kernel(uint64_t before_us)
     int status = 0;
     FILE *offsets;
 
-    if (unshare(CLONE_NEWTIME) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWTIME) != 0) return CANNOT_TELL;
+    if (unshare(CLONE_NEWTIME) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWTIME) != 0)
+        return CANNOT_TELL;
     offsets = fopen("/proc/self/timens_offsets", "w");
     if (!offsets) return CANNOT_TELL;
     if (fputs("boottime 86400 0\n", offsets) < 0 || fclose(offsets) != 0) return CANNOT_TELL;
     pid_t child = fork();   /* The child is the first in there. */
-    if (child == 0) _exit(net_now_us() >= before_us + 24 * HOUR_S * (uint64_t)SECOND_US ? IS_SO : IS_NOT_SO);
+    if (child == 0)
+        _exit(net_now_us() >= before_us + 24 * HOUR_S * (uint64_t)SECOND_US ? IS_SO : IS_NOT_SO);
     if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return CANNOT_TELL;
     return WEXITSTATUS(status);
 }
@@ -231,7 +235,10 @@ TEST(s10_a_kept_lock_is_lost_when_its_time_is_over_though_nobody_has_said_so)
 
 #else
 
-TEST(time_goes_on_while_the_machine_sleeps) { TAP_SKIP("the system's calls cannot be stood in for here"); }
+TEST(time_goes_on_while_the_machine_sleeps)
+{
+    TAP_SKIP("the system's calls cannot be stood in for here");
+}
 
 #endif
 

@@ -1,4 +1,5 @@
-/* One node's session, fed with bytes. Tests its reports, and the reports that it never makes. The rest is in test_rules. */
+/* One node's session, fed with bytes. Tests its reports, and the reports that it never makes. The
+ * rest is in test_rules. */
 #include "../tap.h"
 
 #include "../../redlock/node.h"
@@ -60,8 +61,10 @@ static void check_words(enum redlock_trouble trouble, const char *expected)
 
 static void introduce_itself(uint64_t now_us)
 {
-    hear("+OK\r\n$91\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\nredis_mode:standalone\r\nrole:master\r\n"
-         "x:yz\r\n\r\n", now_us);
+    hear("+OK\r\n$91\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\nredis_mode:"
+         "standalone\r\nrole:master\r\n"
+         "x:yz\r\n\r\n",
+         now_us);
     hear("$-1\r\n$40\r\n" WIRE_RELEASE_ONE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_ONE_SHA1 "\r\n", now_us);
 }
 
@@ -127,7 +130,8 @@ TEST(an_error_inside_an_array_is_not_told_of_the_node)
     hear("+OK\r\n$5\r\nx:y\r\n\r\n*2\r\n-ERR boo\r\n", 10000000);
     check_words(REDLOCK_TROUBLE_UNREACHABLE, "no route to host");
     hear(":0\r\n", 10000000);
-    check_words(REDLOCK_TROUBLE_PROTOCOL, "not a Redis server: an answer of the wrong type in the handshake");
+    check_words(REDLOCK_TROUBLE_PROTOCOL,
+                "not a Redis server: an answer of the wrong type in the handshake");
 }
 
 TEST(s11_a_clock_that_goes_back_does_not_end_the_guard)
@@ -146,14 +150,17 @@ TEST(s12_a_server_that_names_no_mode_has_no_vote)
     hear("+OK\r\n$62\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\nrole:master\r\n\r\n", 2);
     hear("$-1\r\n$40\r\n" WIRE_RELEASE_ONE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_ONE_SHA1 "\r\n", 2);
     CHECK(!redlock_node_votes(&r, 0, 2));
-    check_words(REDLOCK_TROUBLE_NO_IDENTITY, "INFO names no run_id (nor what could stand in), no mode, or no role");
+    check_words(REDLOCK_TROUBLE_NO_IDENTITY,
+                "INFO names no run_id (nor what could stand in), no mode, or no role");
 }
 
 TEST(s16_a_server_that_loads_another_script_than_was_sent_has_no_vote)
 {
     finish_handshake(NULL);
-    hear("+OK\r\n$91\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\nredis_mode:standalone\r\nrole:master\r\n"
-         "x:yz\r\n\r\n", 2);
+    hear("+OK\r\n$91\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\nredis_mode:"
+         "standalone\r\nrole:master\r\n"
+         "x:yz\r\n\r\n",
+         2);
     hear("$-1\r\n$40\r\n" WIRE_EXTEND_ONE_SHA1 "\r\n", 2);
     CHECK_INT(redlock_node_trouble(&r, 0, 2), REDLOCK_TROUBLE_PROTOCOL);
 }
@@ -188,7 +195,8 @@ TEST(random_bytes_that_cancel_each_other_out_do_not_end_the_dice)
 {
     finish_handshake(NULL);
     CHECK_INT(r.dice, 1);
-    redlock_add_entropy(&r, "\1", 1);       /* Mixed into a 1 it gives 0, from which only zeros would follow. */
+    /* Mixed into a 1 it gives 0, from which only zeros would follow. */
+    redlock_add_entropy(&r, "\1", 1);
     CHECK(r.dice != 0);
 }
 
@@ -216,7 +224,7 @@ TEST(what_a_node_refused_is_remembered_until_it_does_the_same_thing_well)
     check_words(REDLOCK_TROUBLE_NONE, "ok");
 }
 
-TEST(s9_answers_to_an_extension_that_come_after_the_end_do_not_count_even_when_nobody_looked_at_the_clock)
+TEST(s9_answers_to_an_extension_after_the_end_do_not_count_even_when_nobody_looked_at_the_clock)
 {
     struct redlock_lock lock;
     struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 100 };
@@ -258,11 +266,14 @@ TEST(s9_an_extension_during_which_the_clock_goes_back_does_not_count)
     CHECK_INT(redlock_valid_us(&lock, 999), 0);
 }
 
-/* The transport takes nothing, so the question for the holder's time waits; and there are no random bytes to go on with. */
+/* The transport takes nothing, so the question for the holder's time waits; and there are no random
+ * bytes to go on with. */
 TEST(a_lock_is_not_idle_while_a_question_about_it_waits_to_be_sent)
 {
     struct redlock_lock lock;
-    struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000, .wait_ms = 1000 };
+    struct redlock_request request = {
+        .resource = "door", .resource_size = 4, .ttl_ms = 10000, .wait_ms = 1000
+    };
     uint8_t entropy[REDLOCK_TOKEN_SIZE] = { 1, 2, 3 };
     size_t size;
 
@@ -298,7 +309,8 @@ TEST(nothing_is_sent_for_a_lock_that_is_idle)
     CHECK_INT(redlock_start_acquire(&r, &lock, &request, 1000), REDLOCK_OK);
     redlock_output(&r, 0, &size);
     redlock_sent(&r, 0, size);
-    hear("$-1\r\n", 2000);     /* Refused: PTTL waits to be sent, but the transport takes nothing. */
+    /* Refused: PTTL waits to be sent, but the transport takes nothing. */
+    hear("$-1\r\n", 2000);
     CHECK_INT(redlock_lock_status(&lock), REDLOCK_PENDING);
     CHECK(!redlock_idle(&lock));
     redlock_tick(&r, 1000 + REDLOCK_NODE_TIMEOUT_MS * 1000);

@@ -8,38 +8,47 @@ enum {
 
 static struct redlock_mark marks[CLIENTS];
 
-static struct redlock_period now_of(const struct cluster *cluster, unsigned client, uint32_t period_ms)
+static struct redlock_period now_of(const struct cluster *cluster, unsigned client,
+                                    uint32_t period_ms)
 {
-    return (struct redlock_period){ .period_ms = period_ms, .wall_us = cluster_client_wall(cluster, client),
-                                    .at_us = cluster_client_now(cluster, client), .who = "web2:4711 backup.sh" };
+    return (struct redlock_period){ .period_ms = period_ms,
+                                    .wall_us = cluster_client_wall(cluster, client),
+                                    .at_us = cluster_client_now(cluster, client),
+                                    .who = "web2:4711 backup.sh" };
 }
 
-static enum redlock_status start(struct cluster *cluster, unsigned client, const struct redlock_period *period)
+static enum redlock_status start(struct cluster *cluster, unsigned client,
+                                 const struct redlock_period *period)
 {
-    return redlock_start_mark(ENGINE(client), &marks[client], LOCK(client), period, CLIENT_NOW(client));
+    return redlock_start_mark(ENGINE(client), &marks[client], LOCK(client), period,
+                              CLIENT_NOW(client));
 }
 
 /* Runs until it is decided, like a caller's loop, at its deadline at the latest. */
 static enum redlock_status finish(struct cluster *cluster, unsigned client)
 {
     enum redlock_status status;
-    while ((status = redlock_mark_status(ENGINE(client), &marks[client], CLIENT_NOW(client))) == REDLOCK_PENDING &&
+    while ((status = redlock_mark_status(ENGINE(client), &marks[client], CLIENT_NOW(client))) ==
+               REDLOCK_PENDING &&
            redlock_mark_until(&marks[client]) > CLIENT_NOW(client))
         cluster_run_us(cluster, 500);
     return status;
 }
 
-static enum redlock_status mark(struct cluster *cluster, unsigned client, const struct redlock_period *period)
+static enum redlock_status mark(struct cluster *cluster, unsigned client,
+                                const struct redlock_period *period)
 {
     const enum redlock_status status = start(cluster, client, period);
     return status == REDLOCK_OK ? finish(cluster, client) : status;
 }
 
 /* The next request therefore comes so long after the beginning of the client's period. */
-static void go_into_period(struct cluster *cluster, unsigned client, uint32_t period_ms, uint64_t age_ms)
+static void go_into_period(struct cluster *cluster, unsigned client, uint32_t period_ms,
+                           uint64_t age_ms)
 {
     const uint64_t wall_us = cluster_client_wall(cluster, client);
-    const uint64_t next_ms = redlock_period_begins_ms(wall_us, period_ms) + period_ms - REDLOCK_PERIOD_SLACK_MS;
+    const uint64_t next_ms =
+        redlock_period_begins_ms(wall_us, period_ms) + period_ms - REDLOCK_PERIOD_SLACK_MS;
     cluster_run_us(cluster, (next_ms + age_ms) * 1000 - wall_us);
 }
 
@@ -52,8 +61,9 @@ static void go_into_period(struct cluster *cluster, unsigned client, uint32_t pe
     } while (0)
 #define EXPECT_MARK_VOTE(client, k, vote) \
     CHECK_STR(redlock_vote_text(redlock_mark_vote(&marks[client], (k))), redlock_vote_text(vote))
-#define EXPECT_MARK_WORDS(client, k, words)                                                           \
-    TAP_CHECK(strstr(redlock_mark_words(&marks[client], (k)), (words)), "node %u says \"%s\", not \"%s\"", (unsigned)(k), \
+#define EXPECT_MARK_WORDS(client, k, words) \
+    TAP_CHECK(strstr(redlock_mark_words(&marks[client], (k)), (words)), \
+              "node %u says \"%s\", not \"%s\"", (unsigned)(k), \
               redlock_mark_words(&marks[client], (k)), (words))
 
 /* ---- Who begins ---- */
@@ -134,8 +144,10 @@ TEST(periods_begin_at_the_full_hour_less_a_slack_of_a_quarter_at_most)
 {
     const uint64_t hour_ms = 1795319000000 / HOUR_MS * HOUR_MS;
     CHECK_INT(redlock_period_begins_ms(hour_ms * 1000, HOUR_MS), hour_ms);
-    CHECK_INT(redlock_period_begins_ms((hour_ms - REDLOCK_PERIOD_SLACK_MS) * 1000, HOUR_MS), hour_ms);
-    CHECK_INT(redlock_period_begins_ms((hour_ms - REDLOCK_PERIOD_SLACK_MS) * 1000 - 1, HOUR_MS), hour_ms - HOUR_MS);
+    CHECK_INT(redlock_period_begins_ms((hour_ms - REDLOCK_PERIOD_SLACK_MS) * 1000, HOUR_MS),
+              hour_ms);
+    CHECK_INT(redlock_period_begins_ms((hour_ms - REDLOCK_PERIOD_SLACK_MS) * 1000 - 1, HOUR_MS),
+              hour_ms - HOUR_MS);
     CHECK_INT(redlock_period_begins_ms((hour_ms - 1001) * 1000, 4000), hour_ms - 4000);
     CHECK_INT(redlock_period_begins_ms((hour_ms - 1000) * 1000, 4000), hour_ms);
 }
@@ -259,7 +271,8 @@ TEST(anothers_mark_is_told_where_the_lock_is_not_as_well)
     ACQUIRE(0, "door", TTL_MS);
     RUN_MS(5);
     for (unsigned k = 0; k < 2; k++)
-        (void)model_put(NODE(k), "door#done", "9007199254740000 00 1795319000001 other", 0, cluster_node_now(cluster, k));
+        (void)model_put(NODE(k), "door#done", "9007199254740000 00 1795319000001 other", 0,
+                        cluster_node_now(cluster, k));
     (void)model_put(NODE(0), "door", "rival", TTL_MS, cluster_node_now(cluster, 0));
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_ALREADY);
     EXPECT_MARK_VOTE(0, 0, REDLOCK_VOTE_REFUSED);
@@ -276,7 +289,8 @@ TEST(marks_that_are_confirmed_when_the_lock_has_ended_do_not_count)
     CHECK_INT(start(cluster, 0, &period), REDLOCK_OK);
     RUN_MS(60);
     CHECK_INT(cluster_count_keys(cluster, "door#done"), N);
-    CHECK_STR(redlock_status_text(redlock_mark_status(ENGINE(0), &marks[0], CLIENT_NOW(0))), redlock_status_text(REDLOCK_LOST));
+    CHECK_STR(redlock_status_text(redlock_mark_status(ENGINE(0), &marks[0], CLIENT_NOW(0))),
+              redlock_status_text(REDLOCK_LOST));
 }
 
 TEST(a_lock_that_is_kept_is_marked_while_it_is_extended)
@@ -321,7 +335,8 @@ static void restart(struct cluster *cluster, unsigned k)
     UP(k);
 }
 
-/* Three are marked, and two of them restart empty. With the fourth and the fifth they would be a quorum again. */
+/* Three are marked, and two of them restart empty. With the fourth and the fifth they would be a
+ * quorum again. */
 TEST(S18_a_node_that_restarted_within_the_period_takes_no_part)
 {
     CLUSTER_OF(N, 2, (void)0);
@@ -350,7 +365,8 @@ TEST(S18_an_uptime_that_does_not_reach_back_to_the_period_is_no_part_in_it)
     struct redlock_period period;
     CLUSTER_OF(N, 1, (void)0);
     restart(cluster, 0);
-    go_into_period(cluster, 0, HOUR_MS, 31 * 1000);     /* Up for a while when it begins, but by less than clocks may differ. */
+    /* Up for a while when it begins, but by less than clocks may differ. */
+    go_into_period(cluster, 0, HOUR_MS, 31 * 1000);
     period = now_of(cluster, 0, HOUR_MS);
     ACQUIRE(0, "door", TTL_MS);
     RUN_MS(5);
@@ -452,7 +468,8 @@ TEST(a_mark_that_becomes_too_late_while_it_is_asked_for_does_not_count)
     DELAY_ALL_US(20000);
     CHECK_INT(start(cluster, 0, &period), REDLOCK_OK);
     RUN_MS(50);
-    CHECK_STR(redlock_status_text(redlock_mark_status(ENGINE(0), &marks[0], CLIENT_NOW(0))), redlock_status_text(REDLOCK_TOO_LATE));
+    CHECK_STR(redlock_status_text(redlock_mark_status(ENGINE(0), &marks[0], CLIENT_NOW(0))),
+              redlock_status_text(REDLOCK_TOO_LATE));
 }
 
 /* ---- Clocks ---- */
@@ -468,7 +485,8 @@ TEST(a_client_whose_clock_is_off_by_more_than_the_skew_marks_nothing_and_is_told
     EXPECT_MARK_NOW(1, HOUR_MS, REDLOCK_NO_QUORUM);
     EXPECT_MARK_WORDS(0, 0, "AHEAD of the clock of this node: ");
     EXPECT_MARK_WORDS(1, 0, "BEHIND the clock of this node: ");
-    CHECK_INT(cluster_count_keys(cluster, "door#done") + cluster_count_keys(cluster, "gate#done"), 0);
+    CHECK_INT(cluster_count_keys(cluster, "door#done") + cluster_count_keys(cluster, "gate#done"),
+              0);
 }
 
 TEST(a_client_whose_clock_is_off_by_less_marks)
@@ -494,7 +512,8 @@ TEST(a_clock_that_goes_back_marks_nothing)
 
 /* ---- Servers ---- */
 
-/* The question waits to be sent when the connection breaks, and is sent to the server that is there then. */
+/* The question waits to be sent when the connection breaks, and is sent to the server that
+ * is there then. */
 TEST(S12_a_mark_that_another_server_took_does_not_count)
 {
     char token[REDLOCK_TOKEN_TEXT + 1];
@@ -503,7 +522,8 @@ TEST(S12_a_mark_that_another_server_took_does_not_count)
     ACQUIRE(0, "door", TTL_MS);
     redlock_token(LOCK(0), token);
     period = now_of(cluster, 0, MINUTE_MS);
-    CHECK_INT(redlock_start_mark(ENGINE(0), &marks[0], LOCK(0), &period, CLIENT_NOW(0)), REDLOCK_OK);
+    CHECK_INT(redlock_start_mark(ENGINE(0), &marks[0], LOCK(0), &period, CLIENT_NOW(0)),
+              REDLOCK_OK);
     DOWN(0);
     UP(0);
     (void)model_put(NODE(0), "door", token, TTL_MS, cluster_node_now(cluster, 0));
@@ -519,8 +539,10 @@ TEST(an_answer_that_is_none_is_no_mark)
     RUN_MS(5);
     ANSWERS_ONCE(0, "EVAL", "+OK\r\n");
     ANSWERS_ONCE(1, "EVAL", ":2\r\n");
-    ANSWERS_ONCE(2, "EVAL", "-NOPERM no permission for this and that, and for other things and for more, in words that are a good "
-                            "deal longer than what is kept of them here\r\n");
+    ANSWERS_ONCE(2, "EVAL",
+                 "-NOPERM no permission for this and that, and for other things and for more, in "
+                 "words that are a good "
+                 "deal longer than what is kept of them here\r\n");
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_NO_QUORUM);
     EXPECT_MARK_VOTE(0, 0, REDLOCK_VOTE_UNKNOWN);
     EXPECT_MARK_VOTE(0, 1, REDLOCK_VOTE_UNKNOWN);
@@ -563,7 +585,8 @@ TEST(a_key_that_is_no_mark_is_left_alone)
     CHECK_STR(cluster_key(cluster, 0, "door#done"), "mine");
 }
 
-static enum redlock_status mark_behind(struct cluster *cluster, const char *value, const char **who, uint64_t *wall_us)
+static enum redlock_status mark_behind(struct cluster *cluster, const char *value, const char **who,
+                                       uint64_t *wall_us)
 {
     const struct redlock_period period = now_of(cluster, 0, MINUTE_MS);
     (void)model_put(NODE(0), "door#done", value, 0, cluster_node_now(cluster, 0));
@@ -580,12 +603,15 @@ TEST(what_is_read_of_anothers_mark_is_words_and_no_more)
     const char *who;
     CLUSTER(1);
     ACQUIRE(0, "door", TTL_MS);
-    CHECK_INT(mark_behind(cluster, "9007199254740000 00 1795319000000 a b", &who, &wall_us), REDLOCK_ALREADY);
+    CHECK_INT(mark_behind(cluster, "9007199254740000 00 1795319000000 a b", &who, &wall_us),
+              REDLOCK_ALREADY);
     CHECK_STR(who, "a b");
     CHECK_INT(wall_us, 1795319000000000);
-    CHECK_INT(mark_behind(cluster, "9007199254740000 00 179531900000000000000 x", &who, &wall_us), REDLOCK_ALREADY);
+    CHECK_INT(mark_behind(cluster, "9007199254740000 00 179531900000000000000 x", &who, &wall_us),
+              REDLOCK_ALREADY);
     CHECK(who == NULL);
-    CHECK_INT(mark_behind(cluster, "9007199254740000 00 1795319000000", &who, &wall_us), REDLOCK_ALREADY);
+    CHECK_INT(mark_behind(cluster, "9007199254740000 00 1795319000000", &who, &wall_us),
+              REDLOCK_ALREADY);
     CHECK(who == NULL);
     CHECK_INT(mark_behind(cluster, far, &who, &wall_us), REDLOCK_ALREADY);
     CHECK_STR(who, "");
@@ -603,12 +629,16 @@ TEST(of_several_marks_that_of_most_nodes_is_told_and_else_the_earliest)
     CLUSTER(5);
     ACQUIRE(0, "door", TTL_MS);
     RUN_MS(5);
-    (void)model_put(NODE(0), "door#done", "9007199254740000 00 1795319000002 late", 0, cluster_node_now(cluster, 0));
-    (void)model_put(NODE(1), "door#done", "9007199254740000 00 1795319000001 early", 0, cluster_node_now(cluster, 1));
-    (void)model_put(NODE(2), "door#done", "9007199254740000 01 1795319000003 others", 0, cluster_node_now(cluster, 2));
+    (void)model_put(NODE(0), "door#done", "9007199254740000 00 1795319000002 late", 0,
+                    cluster_node_now(cluster, 0));
+    (void)model_put(NODE(1), "door#done", "9007199254740000 00 1795319000001 early", 0,
+                    cluster_node_now(cluster, 1));
+    (void)model_put(NODE(2), "door#done", "9007199254740000 01 1795319000003 others", 0,
+                    cluster_node_now(cluster, 2));
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_ALREADY);
     CHECK_STR(redlock_mark_seen(&marks[0], &wall_us), "early");
-    (void)model_put(NODE(1), "door#done", "9007199254740000 01 1795319000004 others", 0, cluster_node_now(cluster, 1));
+    (void)model_put(NODE(1), "door#done", "9007199254740000 01 1795319000004 others", 0,
+                    cluster_node_now(cluster, 1));
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_ALREADY);
     CHECK_STR(redlock_mark_seen(&marks[0], &wall_us), "others");
     CHECK_INT(wall_us, 1795319000003000);
@@ -699,7 +729,8 @@ TEST(what_cannot_be_marked_is_refused)
     ACQUIRE(0, "door", TTL_MS);
     EXPECT_MARK_NOW(0, REDLOCK_PERIOD_MS_MIN - 1, REDLOCK_BAD_CONFIG);
     EXPECT_MARK_NOW(0, REDLOCK_PERIOD_MS_MAX + 1, REDLOCK_BAD_CONFIG);
-    EXPECT_MARK_NOW(0, REDLOCK_PERIOD_MS_MAX, REDLOCK_NO_QUORUM);       /* Nobody has been up for so long. */
+    /* Nobody has been up for so long. */
+    EXPECT_MARK_NOW(0, REDLOCK_PERIOD_MS_MAX, REDLOCK_NO_QUORUM);
     EXPECT_MARK_NOW(0, REDLOCK_PERIOD_MS_MIN, REDLOCK_OK);
     period = now_of(cluster, 0, HOUR_MS);
     period.wall_us = 0;
@@ -708,12 +739,15 @@ TEST(what_cannot_be_marked_is_refused)
     EXPECT_MARK(0, &period, REDLOCK_BAD_CLOCK);
     period = now_of(cluster, 0, HOUR_MS);
     struct redlock_lock copy = *LOCK(0);
-    CHECK_INT(redlock_start_mark(ENGINE(0), &marks[0], &copy, &period, CLIENT_NOW(0)), REDLOCK_BAD_LOCK);
+    CHECK_INT(redlock_start_mark(ENGINE(0), &marks[0], &copy, &period, CLIENT_NOW(0)),
+              REDLOCK_BAD_LOCK);
     const struct redlock_request request = { .set = set, .set_count = 2, .ttl_ms = TTL_MS };
     RELEASE(0);
     CHECK_INT(cluster_acquire(cluster, 0, 1, &request), REDLOCK_OK);
     UNTIL_LOCK_DONE(0, 1);
-    CHECK_INT(redlock_start_mark(ENGINE(0), &marks[0], cluster_lock(cluster, 0, 1), &period, CLIENT_NOW(0)), REDLOCK_BAD_SET);
+    CHECK_INT(redlock_start_mark(ENGINE(0), &marks[0], cluster_lock(cluster, 0, 1), &period,
+                                 CLIENT_NOW(0)),
+              REDLOCK_BAD_SET);
 }
 
 TEST(a_send_buffer_that_is_too_small_for_the_script_is_told)

@@ -15,15 +15,21 @@ static struct redlock_request permit_request(uint8_t permits, uint32_t wait_ms)
     return request;
 }
 
-static enum redlock_status start_permit(struct cluster *cluster, unsigned client, uint8_t permits, uint32_t wait_ms)
+static enum redlock_status start_permit(struct cluster *cluster, unsigned client, uint8_t permits,
+                                        uint32_t wait_ms)
 {
     const struct redlock_request request = permit_request(permits, wait_ms);
 
     return cluster_acquire(cluster, client, 0, &request);
 }
 
-#define START_PERMIT(client, permits, wait_ms) CHECK_INT(start_permit(cluster, (client), (permits), (wait_ms)), REDLOCK_OK)
-#define PERMIT(client, permits) do { START_PERMIT(client, permits, 0); UNTIL_DONE(client); } while (0)
+#define START_PERMIT(client, permits, wait_ms) \
+    CHECK_INT(start_permit(cluster, (client), (permits), (wait_ms)), REDLOCK_OK)
+#define PERMIT(client, permits) \
+    do { \
+        START_PERMIT(client, permits, 0); \
+        UNTIL_DONE(client); \
+    } while (0)
 #define SLOT(client) redlock_slot(LOCK(client))
 
 static const char *slot_name(unsigned slot)
@@ -72,7 +78,8 @@ static unsigned call_count(struct cluster *cluster, unsigned k, const char *name
 {
     unsigned count = 0;
 
-    for (size_t i = 0; i < NODE(k)->call_count; i++) count += strcmp(NODE(k)->calls[i].name, name) == 0;
+    for (size_t i = 0; i < NODE(k)->call_count; i++)
+        count += strcmp(NODE(k)->calls[i].name, name) == 0;
     return count;
 }
 
@@ -81,7 +88,8 @@ static void remove_key_of(struct cluster *cluster, unsigned k, unsigned slot)
     const char *name = slot_name(slot);
 
     for (size_t i = NODE(k)->key_count; i > 0; i--)
-        if (NODE(k)->keys[i - 1].name_size == strlen(name) && memcmp(NODE(k)->keys[i - 1].name, name, strlen(name)) == 0)
+        if (NODE(k)->keys[i - 1].name_size == strlen(name) &&
+            memcmp(NODE(k)->keys[i - 1].name, name, strlen(name)) == 0)
             model_evict(NODE(k), i - 1);
 }
 
@@ -151,7 +159,8 @@ TEST(s20_grants_of_different_slots_are_not_added)
     CHECK_INT(SLOT(0), 0);
     EXPECT_NOT_HELD(0);
     RUN_MS(5);
-    CHECK_INT(all_keys(cluster), NODES * (K - 1));      /* Only the rivals' are left, since all five grants were given up. */
+    /* Only the rivals' are left, since all five grants were given up. */
+    CHECK_INT(all_keys(cluster), NODES * (K - 1));
     CHECK(IDLE(0));
 }
 
@@ -174,11 +183,12 @@ TEST(s20_a_quorum_of_one_slot_is_held_and_grants_of_others_are_given_up_at_once)
     EXPECT_KEY_ABSENT(3, "pool:4");
     EXPECT_HELD(0);
     CHECK_INT(redlock_owed(LOCK(0)), 0);
-    for (unsigned k = 0; k < NODES; k++) CHECK_INT(call_count(cluster, k, "RESTORE"), free_slots[k] == 2 ? 0 : 1);
+    for (unsigned k = 0; k < NODES; k++)
+        CHECK_INT(call_count(cluster, k, "RESTORE"), free_slots[k] == 2 ? 0 : 1);
 }
 
-/* Node 0 has granted slot 2 in the first attempt. In the second it refuses, nodes 1 and 2 grant that slot, and node 3 refuses
- * last. */
+/* Node 0 has granted slot 2 in the first attempt. In the second it refuses, nodes 1 and 2 grant
+ * that slot, and node 3 refuses last. */
 TEST(s20_a_slot_of_an_earlier_attempt_is_not_counted)
 {
     static const unsigned free_slots[NODES] = { 2, 2, 3, 3, 1 };
@@ -196,7 +206,8 @@ TEST(s20_a_slot_of_an_earlier_attempt_is_not_counted)
     EXPECT_NOT_HELD(0);
 }
 
-/* Node 1 grants slot 3 behind the first attempt, which was lost, and when slot 2 is held by the second, and extended or not. */
+/* Node 1 grants slot 3 behind the first attempt, which was lost, and when slot 2 is held by the
+ * second, and extended or not. */
 static void grant_an_earlier_slot(bool extends)
 {
     static const unsigned free_slots[NODES] = { 2, 3, 2, 2, 0 };
@@ -228,7 +239,8 @@ TEST(s8_a_slot_that_an_earlier_attempt_was_granted_is_not_moved)
     grant_an_earlier_slot(true);
 }
 
-/* The votes for it that come after the quorum count; those for another slot are given up when they come. */
+/* The votes for it that come after the quorum count; those for another slot are given up
+ * when they come. */
 TEST(s20_a_grant_of_another_slot_that_comes_when_one_is_held_is_given_up)
 {
     static const unsigned free_slots[NODES] = { 2, 3, 2, 2, 2 };
@@ -280,7 +292,8 @@ TEST(s27_another_slot_that_is_granted_too_late_is_not_released_by_the_token_that
     CHECK(IDLE(0));
 }
 
-/* Otherwise the node would take a slot for free that is held, and grant it to clients that cannot have a quorum of it. */
+/* Otherwise the node would take a slot for free that is held, and grant it to clients that cannot
+ * have a quorum of it. */
 TEST(s20_a_node_that_has_granted_another_slot_gets_the_one_that_is_held)
 {
     static const unsigned free_slots[NODES] = { 2, 3, 2, 2, 2 };
@@ -383,7 +396,8 @@ TEST(s9_what_is_extended_is_the_slot_that_is_held)
     CHECK_INT(slot_keys(cluster, slot), NODES);
 }
 
-/* S20: a node that has lost the key, or had granted another, gets the key of the slot that is held, and no other. */
+/* S20: a node that has lost the key, or had granted another, gets the key of the slot that is held,
+ * and no other. */
 TEST(s20_a_key_that_is_set_again_is_that_of_the_slot_that_is_held)
 {
     static const unsigned free_slots[NODES] = { 2, 2, 2, 2, 3 };
@@ -488,7 +502,8 @@ TEST(s20_a_node_that_grants_another_slot_and_is_not_asked_to_extend_gives_it_up)
     EXPECT_HELD(0);
 }
 
-/* The lock may be held still, so no release is sent by its token (S27). The late grant is given up with the lock. */
+/* The lock may be held still, so no release is sent by its token (S27). The late grant is given up
+ * with the lock. */
 TEST(s27_a_node_that_grants_another_slot_behind_a_lost_extension_keeps_it_until_the_lock_ends)
 {
     static const unsigned free_slots[NODES] = { 2, 3, 2, 2, 2 };
@@ -508,7 +523,8 @@ TEST(s27_a_node_that_grants_another_slot_behind_a_lost_extension_keeps_it_until_
     EXPECT_KEY_ABSENT(1, "pool:3");
 }
 
-/* S6, S20: the order is made of the token. All nodes therefore have the same, and another attempt has another. */
+/* S6, S20: the order is made of the token. All nodes therefore have the same, and another attempt
+ * has another. */
 TEST(s20_all_nodes_have_the_same_order_and_each_attempt_another)
 {
     bool is_seen[K + 1] = { false };
@@ -598,7 +614,9 @@ TEST(another_kind_of_key_on_a_slot_takes_that_slot_alone)
 
 TEST(permits_are_1_to_64_of_one_resource)
 {
-    struct redlock_name names[] = { { .bytes = "pool", .size = 4 }, { .bytes = "door", .size = 4 } };
+    struct redlock_name names[] = {
+        { .bytes = "pool", .size = 4 }, { .bytes = "door", .size = 4 }
+    };
     struct redlock_request request = permit_request(REDLOCK_PERMITS_MAX + 1, 0);
     CLUSTER(NODES);
 
@@ -620,7 +638,9 @@ TEST(permits_are_1_to_64_of_one_resource)
 
 TEST(other_kinds_have_no_permits)
 {
-    const struct redlock_kind *const kinds[] = { NULL, &redlock_plain, &redlock_shared, &redlock_fair };
+    const struct redlock_kind *const kinds[] = {
+        NULL, &redlock_plain, &redlock_shared, &redlock_fair
+    };
     struct redlock_request request = story_request("pool", TTL, 0);
     CLUSTER(NODES);
 
@@ -638,7 +658,8 @@ TEST(a_permit_is_adopted_as_a_plain_lock)
 {
     CLUSTER(NODES);
 
-    CHECK_INT(cluster_adopt_as(cluster, 0, 0, &redlock_permits, "pool", "0123456789abcdef0123456789abcdef01234567"),
+    CHECK_INT(cluster_adopt_as(cluster, 0, 0, &redlock_permits, "pool",
+                               "0123456789abcdef0123456789abcdef01234567"),
               REDLOCK_BAD_KIND);
     CHECK(IDLE(0));
 }
@@ -677,7 +698,8 @@ TEST(s3_a_slot_beyond_the_number_of_permits_is_no_grant)
 {
     CLUSTER(3);
 
-    for (unsigned k = 0; k < 3; k++) DOES_BUT_ANSWERS(k, "EVAL", ":3\r\n"), DOES_BUT_ANSWERS(k, "EVALSHA", "-NOSCRIPT x\r\n");
+    for (unsigned k = 0; k < 3; k++)
+        DOES_BUT_ANSWERS(k, "EVAL", ":3\r\n"), DOES_BUT_ANSWERS(k, "EVALSHA", "-NOSCRIPT x\r\n");
     PERMIT(0, 2);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
     EXPECT_NOT_HELD(0);
@@ -778,7 +800,8 @@ TEST(a_period_is_not_marked_by_the_holder_of_a_permit)
     CLUSTER(NODES);
 
     PERMIT(0, K);
-    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, LOCK(0), &period, CLIENT_NOW(0)), REDLOCK_BAD_KIND);
+    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, LOCK(0), &period, CLIENT_NOW(0)),
+              REDLOCK_BAD_KIND);
 }
 
 /* ---- Those who wait ---- */
@@ -839,8 +862,8 @@ TEST(one_that_is_woken_asks_for_the_slot_it_was_told_of_alone)
     }
 }
 
-/* Nobody ever held the slot that was granted beside it, so no release wakes for it. Node 4's answer was
- * lost, so it is not moved. */
+/* Nobody ever held the slot that was granted beside it, so no release wakes for it. Node 4's answer
+ * was lost, so it is not moved. */
 TEST(a_grant_that_is_given_up_wakes_nobody)
 {
     static const unsigned free_slots[NODES] = { 2, 2, 2, 2, 3 };
@@ -870,7 +893,8 @@ TEST(a_grant_that_is_given_up_wakes_nobody)
         if (strcmp(NODE(4)->calls[i].key, "pool:3") == 0) CHECK_STR(NODE(4)->calls[i].woken, "");
 }
 
-/* Between the refusal and its entry a slot was given up. Nobody wakes it for that, so the nodes tell it with the entry. */
+/* Between the refusal and its entry a slot was given up. Nobody wakes it for that, so the nodes
+ * tell it with the entry. */
 TEST(one_that_lines_up_when_a_slot_is_free_already_tries_again_at_once)
 {
     LISTENING(3);
@@ -885,7 +909,8 @@ TEST(one_that_lines_up_when_a_slot_is_free_already_tries_again_at_once)
     EXPECT_STATUS(2, REDLOCK_OK);
 }
 
-/* A client whose wake-up names a slot beyond its own number of permits asks for those that it has. */
+/* A client whose wake-up names a slot beyond its own number of permits asks for those
+ * that it has. */
 TEST(a_slot_beyond_its_own_permits_is_not_asked_for)
 {
     LISTENING(4);
@@ -973,16 +998,22 @@ static void name_slot(struct cluster *cluster, unsigned client, unsigned k, uint
     struct redlock *r = ENGINE(client);
     char text[64];
 
-    snprintf(text, sizeof text, "messageredlock:0123456789abcdef%u@%u", (unsigned)LOCK(client)->wait_number, slot);
-    r->waking->hear(r, k, &(struct wire_reply){ .type = RESP_ARRAY, .integer = 3, .text = text, .text_size = strlen(text) });
+    snprintf(text, sizeof text, "messageredlock:0123456789abcdef%u@%u",
+             (unsigned)LOCK(client)->wait_number, slot);
+    r->waking->hear(
+        r, k,
+        &(struct wire_reply){
+            .type = RESP_ARRAY, .integer = 3, .text = text, .text_size = strlen(text) });
 }
 
 /* When the lock takes its entry. */
 static void say_that_one_is_free(struct cluster *cluster, unsigned client, unsigned k)
 {
     const struct wire_reply reply = { .type = RESP_INTEGER, .integer = -2 };
-    const struct answer answer = { .lock = LOCK(client), .k = k, .command = REDLOCK_COMMAND_WAIT,
-                                   .meaning = REDLOCK_ANSWER_GRANTED, .current = true, .reply = &reply };
+    const struct answer answer = {
+        .lock = LOCK(client), .k = k, .command = REDLOCK_COMMAND_WAIT,
+        .meaning = REDLOCK_ANSWER_GRANTED, .current = true, .reply = &reply
+    };
 
     ENGINE(client)->waking->answer(ENGINE(client), &answer);
 }
@@ -991,7 +1022,8 @@ TEST(one_that_nodes_tell_of_several_slots_asks_for_that_of_most)
 {
     enum { FREE = 255 };
     static const struct { uint8_t named[4], asked; } cases[] = {
-        { { 2, 2, 1 }, 2 }, { { 1, 2, 2 }, 2 }, { { 2, 1, 2 }, 2 }, { { 9, 9, 2 }, 0 }, { { 2, 2, 2 }, 2 }, { { 2, 1 }, 0 },
+        { { 2, 2, 1 }, 2 }, { { 1, 2, 2 }, 2 }, { { 2, 1, 2 }, 2 }, { { 9, 9, 2 }, 0 },
+        { { 2, 2, 2 }, 2 }, { { 2, 1 }, 0 },
         { { FREE, 2, 2 }, 2 }, { { FREE, FREE, 2, 2 }, 0 },
     };
 

@@ -1,12 +1,12 @@
-/* An engine whose program has asked for no feature: no tickets, no sets, no wake-ups, no restoring. Tests its
- * refusals, and that it is a lock. */
+/* An engine whose program has asked for no feature: no tickets, no sets, no wake-ups, no restoring.
+ * Tests its refusals, and that it is a lock. */
 #include "../world/story.h"
 
 #include "../../redlock/wire.h"
 
-#define CLUSTER_PLAIN(nodes, clients, ...)                                                                  \
-    CLUSTER_COLD(nodes, clients, __VA_ARGS__);                                                              \
-    for (unsigned c = 0; c < (clients); c++) cluster_client_is_plain(cluster, c);                           \
+#define CLUSTER_PLAIN(nodes, clients, ...) \
+    CLUSTER_COLD(nodes, clients, __VA_ARGS__); \
+    for (unsigned c = 0; c < (clients); c++) cluster_client_is_plain(cluster, c); \
     RUN_MS(STORY_SETTLE_MS)
 
 enum { DOOR_TTL = 10000 };
@@ -22,7 +22,9 @@ TEST(a_plain_engine_refuses_a_ticket)
 TEST(a_plain_engine_refuses_several_resources_and_takes_one_in_a_set)
 {
     CLUSTER_PLAIN(3, 1, (void)0);
-    struct redlock_name names[] = { { .bytes = "door", .size = 4 }, { .bytes = "gate", .size = 4 } };
+    struct redlock_name names[] = {
+        { .bytes = "door", .size = 4 }, { .bytes = "gate", .size = 4 }
+    };
     struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_SET);
     request.set_count = 1;
@@ -57,7 +59,8 @@ TEST(a_plain_engine_acquires_extends_and_releases)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
-/* The first node says that it has lost the key before a quorum has confirmed the lock, the last after that. */
+/* The first node says that it has lost the key before a quorum has confirmed the lock, the last
+ * after that. */
 TEST(a_plain_engine_sets_no_key_again)
 {
     enum { EARLY, LATE = 4 };
@@ -83,7 +86,8 @@ TEST(a_plain_engine_sets_no_key_again)
 TEST(a_plain_engine_with_many_locks_sends_what_fits_and_the_rest_behind_it)
 {
     enum { MANY = 40 };
-    CLUSTER_PLAIN(3, 1, config.pipeline = 16; config.resource_max = 64; config.send_size = REDLOCK_SEND_MIN(64));
+    CLUSTER_PLAIN(3, 1, config.pipeline = 16; config.resource_max = 64;
+                  config.send_size = REDLOCK_SEND_MIN(64));
     char name[16];
     cluster_need_locks(cluster, 0, MANY);
     for (unsigned i = 0; i < MANY; i++) {
@@ -117,7 +121,8 @@ TEST(s7_a_plain_engine_extends_and_releases_its_own_token_only)
 }
 
 /* How many calls of that name every node got, and how many of them with the text of a script. */
-static void check_calls(struct cluster *cluster, const char *name, unsigned count, unsigned with_text)
+static void check_calls(struct cluster *cluster, const char *name, unsigned count,
+                        unsigned with_text)
 {
     for (unsigned k = 0; k < cluster->node_count; k++) {
         const struct model_node *node = NODE(k);
@@ -168,7 +173,9 @@ TEST(scripts_for_sets_stay_when_loaded_scripts_are_asked_for_as_well)
     redlock_use_sets(ENGINE(0));
     redlock_use_loaded_scripts(ENGINE(0));
     RUN_MS(STORY_SETTLE_MS);
-    struct redlock_name names[] = { { .bytes = "door", .size = 4 }, { .bytes = "gate", .size = 4 } };
+    struct redlock_name names[] = {
+        { .bytes = "door", .size = 4 }, { .bytes = "gate", .size = 4 }
+    };
     struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     UNTIL_DONE(0);

@@ -1,5 +1,6 @@
 /* Fair locks as a node sees them (S24, S25). The scripts run poll by poll on a model node, which
- * tests/live/test_model.c holds against a server. The schedule that needs the number of the round runs with engines. */
+ * tests/live/test_model.c holds against a server. The schedule that needs the number of the round
+ * runs with engines. */
 #include "../world/story.h"
 
 #include "../../redlock/wire.h"
@@ -42,7 +43,8 @@ static size_t add_word(char *bytes, size_t used, size_t size, const char *word)
 }
 
 /* It runs by its text, for "door". The node's answer, with its line ends as bars. */
-static const char *run(struct talk *talk, const char *script, const char *const *words, unsigned count)
+static const char *run(struct talk *talk, const char *script, const char *const *words,
+                       unsigned count)
 {
     char bytes[4096];
     size_t used = (size_t)snprintf(bytes, sizeof bytes, "*%u\r\n", 4 + count), size;
@@ -54,7 +56,8 @@ static const char *run(struct talk *talk, const char *script, const char *const 
     for (unsigned i = 0; i < count; i++) used = add_word(bytes, used, sizeof bytes, words[i]);
     talk->session.out.size = 0;
     model_session_receive(&talk->node, &talk->session, bytes, used, talk->now_us);
-    size = talk->session.out.size < sizeof talk->said - 1 ? talk->session.out.size : sizeof talk->said - 1;
+    size = talk->session.out.size < sizeof talk->said - 1 ? talk->session.out.size
+                                                          : sizeof talk->said - 1;
     memcpy(talk->said, talk->session.out.data, size);
     talk->said[size] = '\0';
     for (char *at = talk->said; *at != '\0'; at++)
@@ -62,20 +65,24 @@ static const char *run(struct talk *talk, const char *script, const char *const 
     return talk->said;
 }
 
-static const char *poll_with(struct talk *talk, const char *token, const char *ttl_ms, const char *ticket, const char *place)
+static const char *poll_with(struct talk *talk, const char *token, const char *ttl_ms,
+                             const char *ticket, const char *place)
 {
-    return run(talk, WIRE_FAIR_ACQUIRE_SCRIPT, (const char *const[]){ token, ttl_ms, ticket, "100000", "1", place }, 6);
+    return run(talk, WIRE_FAIR_ACQUIRE_SCRIPT,
+               (const char *const[]){ token, ttl_ms, ticket, "100000", "1", place }, 6);
 }
 
 #define RUN(script, ...) \
-    run(&talk, script, (const char *const[]){ __VA_ARGS__ }, sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
+    run(&talk, script, (const char *const[]){ __VA_ARGS__ }, \
+        sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
 #define POLL(token, place) poll_with(&talk, token, TTL, "0", place)
 #define POLL_AHEAD(token, place) poll_with(&talk, token, TTL, "9007199254740991", place)
 #define EXPECT_GRANT(token, place) CHECK_STR(POLL(token, place), "+OK||")
 #define EXPECT_REFUSAL(token, place, words) CHECK(strstr(POLL(token, place), "|" words "|"))
 #define LEAVE(token) RUN(WIRE_FAIR_RELEASE_SCRIPT, token, "")
 #define KEY(name) model_find(&talk.node, 0, name, strlen(name), talk.now_us)
-#define EXPECT_VALUE(name, text) CHECK(KEY(name) && strcmp((const char *)KEY(name)->value, text) == 0)
+#define EXPECT_VALUE(name, text) \
+    CHECK(KEY(name) && strcmp((const char *)KEY(name)->value, text) == 0)
 #define LEFT_MS(name) ((int64_t)KEY(name)->expires_ms - (int64_t)(talk.now_us / 1000))
 
 /* ---- The queue ---- */
@@ -329,8 +336,10 @@ TEST(s24_a_node_that_is_out_of_memory_extends_and_releases_nevertheless)
 /* Lua does not roll back, so changes made before a command was refused end by themselves. */
 TEST(where_an_acl_lacks_a_command_nothing_stays_for_ever)
 {
-    static const char *const commands[] = { "GET", "SET", "DEL", "PTTL", "TIME", "ZADD", "ZREM", "ZSCORE", "ZRANK", "ZRANGE",
-                                            "ZREVRANGE", "ZRANGEBYSCORE", "ZPOPMIN", "PEXPIRE", "PUBLISH" };
+    static const char *const commands[] = {
+        "GET", "SET", "DEL", "PTTL", "TIME", "ZADD", "ZREM", "ZSCORE", "ZRANK", "ZRANGE",
+        "ZREVRANGE", "ZRANGEBYSCORE", "ZPOPMIN", "PEXPIRE", "PUBLISH"
+    };
     for (unsigned i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         struct talk talk;
         unsigned refused = 0;
@@ -346,7 +355,8 @@ TEST(where_an_acl_lacks_a_command_nothing_stays_for_ever)
         refused += *POLL(A, "1 3 1 ") == '-';
         talk.now_us += 6 * SECOND;
         refused += *POLL(C, "2 1 1 ") == '-';
-        CHECK(refused > 0 || strstr("ZREM ZPOPMIN PUBLISH", commands[i]));  /* Errors in redis.pcall() are ignored. */
+        /* Errors in redis.pcall() are ignored. */
+        CHECK(refused > 0 || strstr("ZREM ZPOPMIN PUBLISH", commands[i]));
         for (size_t j = 0; j < talk.node.key_count; j++) CHECK(talk.node.keys[j].expires_ms > 0);
         end(&talk);
     }
@@ -414,10 +424,10 @@ static void start(struct cluster *cluster, unsigned client)
     CHECK_INT(cluster_acquire(cluster, client, 0, &request), REDLOCK_OK);
 }
 
-/* The first client's doorway to node 1 is on its way for long, and its connection breaks. It comes back, and a later round is
- * granted by nodes 0 and 1. Then the second client is queued; and then the late poll arrives, which
- * says that the first one is not the head. Without the number of the round node 1 would give the key
- * away, and nodes 1 and 2 make a second holder. */
+/* The first client's doorway to node 1 is on its way for long, and its connection breaks. It comes
+ * back, and a later round is granted by nodes 0 and 1. Then the second client is queued; and then
+ * the late poll arrives, which says that the first one is not the head. Without the number of the
+ * round node 1 would give the key away, and nodes 1 and 2 make a second holder. */
 TEST(s24_a_late_poll_gives_no_key_away_and_so_makes_no_second_holder)
 {
     CLUSTER_OF(3, 2, config.node_timeout_ms = 1000);
@@ -447,8 +457,8 @@ TEST(s24_a_late_poll_gives_no_key_away_and_so_makes_no_second_holder)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
-/* The same holds for any lock, see retry_begin. A round takes 100 ms here, and 100 more for the text of
- * the script. The third would come 50 ms after the second. */
+/* The same holds for any lock, see retry_begin. A round takes 100 ms here, and 100 more for the
+ * text of the script. The third would come 50 ms after the second. */
 TEST(s14_the_last_round_of_a_fair_lock_comes_no_sooner_than_the_one_before_took)
 {
     struct redlock_request request = story_request("door", 20000, 350);

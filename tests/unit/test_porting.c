@@ -31,7 +31,8 @@ TEST(a_counter_that_is_read_late_has_lost_nothing)
     ACQUIRE(0, "door", TTL_MS);
     const uint64_t acquired_at = CLIENT_NOW(0);
     counter_init(&counter, 256, 25, 0);                         /* A tick takes 10.24 us. */
-    const uint64_t later_us = counter_us(&counter, 3300000 * 25 / 256);     /* Read for the first time 3.3 s later. */
+    /* Read for the first time 3.3 s later. */
+    const uint64_t later_us = counter_us(&counter, 3300000 * 25 / 256);
     CHECK(later_us > 3299980 && later_us <= 3300000);
     CHECK_INT(redlock_valid_us(LOCK(0), acquired_at + later_us), 0);
 }
@@ -114,7 +115,8 @@ TEST(another_device_and_another_life_of_the_same_have_other_tokens)
     CHECK(strcmp(tokens[1], tokens[2]) != 0);
 }
 
-/* The second device hears nothing from three nodes, so it releases its possible keys there as soon as it can. */
+/* The second device hears nothing from three nodes, so it releases its possible keys there as soon
+ * as it can. */
 static void try_in_vain(struct cluster *cluster, uint32_t secret)
 {
     become(cluster, 0, 1, 1);
@@ -153,7 +155,9 @@ TEST(of_two_devices_with_random_bytes_of_their_own_neither_touches_the_lock_of_t
 /* Nothing else was switched on. Every other story uses engines in which all is. */
 TEST(a_request_switches_on_what_its_kind_needs)
 {
-    static const struct redlock_kind *const kinds[] = { &redlock_shared, &redlock_fair, &redlock_permits, &redlock_redisson };
+    static const struct redlock_kind *const kinds[] = {
+        &redlock_shared, &redlock_fair, &redlock_permits, &redlock_redisson
+    };
     static struct redlock_node nodes[1];
     static uint64_t memory[REDLOCK_MEMORY_DEFAULT(1) / 8 + 1];
 
@@ -185,7 +189,8 @@ static enum redlock_status start(bool ticket)
     struct redlock_request request = story_request("door", TTL_MS, 0);
 
     request.ticket = ticket;
-    if (redlock_init(&r, NULL, nodes, 3, memory, sizeof memory, 1) != REDLOCK_OK) return REDLOCK_BAD_MEMORY;
+    if (redlock_init(&r, NULL, nodes, 3, memory, sizeof memory, 1) != REDLOCK_OK)
+        return REDLOCK_BAD_MEMORY;
     redlock_use_tickets(&r);
     redlock_lock_init(&lock);
     return redlock_start_acquire(&r, &lock, &request, 1);
@@ -227,7 +232,8 @@ TEST(after_a_reset_what_the_former_life_did_not_hold_is_there_at_once)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-/* Returns with a token that was kept in flash, written there before the first step that the lock protects. */
+/* Returns with a token that was kept in flash, written there before the first step that
+ * the lock protects. */
 static void return_with_token(struct cluster *cluster)
 {
     char token[REDLOCK_TOKEN_TEXT + 1];

@@ -26,7 +26,8 @@ static void model_remove(struct model *model, unsigned lock)
 {
     for (unsigned i = 0; i < model->count; i++)
         if (model->items[i] == lock) {
-            memmove(&model->items[i], &model->items[i + 1], (model->count - i - 1) * sizeof model->items[0]);
+            memmove(&model->items[i], &model->items[i + 1],
+                    (model->count - i - 1) * sizeof model->items[0]);
             model->count--;
             return;
         }
@@ -191,7 +192,8 @@ TEST(the_heap_sorts_many_locks)
 
 static unsigned depth_of(const struct redlock_lock *lock)
 {
-    unsigned left = lock ? depth_of(lock->use.below[0]) : 0, right = lock ? depth_of(lock->use.below[1]) : 0;
+    unsigned left = lock ? depth_of(lock->use.below[0]) : 0,
+             right = lock ? depth_of(lock->use.below[1]) : 0;
 
     return lock ? 1 + (left > right ? left : right) : 0;
 }

@@ -22,12 +22,14 @@ TEST(s1_two_quorums_of_any_number_of_nodes_share_a_node)
     for (unsigned n = 1; n <= 10; n++)
         for (unsigned a = 0; a < 1u << n; a++)
             for (unsigned b = 0; b < 1u << n; b++) {
-                bool both = (unsigned)__builtin_popcount(a) >= quorum_of(n) && (unsigned)__builtin_popcount(b) >= quorum_of(n);
+                bool both = (unsigned)__builtin_popcount(a) >= quorum_of(n) &&
+                            (unsigned)__builtin_popcount(b) >= quorum_of(n);
                 CHECK(!both || (a & b) != 0);
             }
 }
 
-/* A quorum has granted. So many of its keys may be lost before the nodes that are free are a quorum as well. */
+/* A quorum has granted. So many of its keys may be lost before the nodes that are free are a quorum
+ * as well. */
 static unsigned keys_to_lose(unsigned n)
 {
     unsigned lost = 0;
@@ -46,7 +48,8 @@ TEST(s1_the_guide_says_what_each_number_of_nodes_survives)
     fclose(in);
     for (unsigned n = 1; n <= 7; n++) {
         char row[60];
-        snprintf(row, sizeof row, "\n.It %u Ta %u Ta %u Ta %u\n", n, quorum_of(n), n - quorum_of(n), keys_to_lose(n));
+        snprintf(row, sizeof row, "\n.It %u Ta %u Ta %u Ta %u\n", n, quorum_of(n), n - quorum_of(n),
+                 keys_to_lose(n));
         CHECK(strstr(guide, row) != NULL);
     }
 }
@@ -78,7 +81,8 @@ TEST(s2_the_drift_is_taken_away_never_added)
 {
     for (uint32_t ttl = 1; ttl < 3000; ttl++)
         for (uint64_t elapsed = 0; elapsed < 4000000; elapsed += 99991)
-            CHECK(validity_us(ttl, elapsed, drift_us(ttl, 10000)) + elapsed <= (uint64_t)ttl * 1000 ||
+            CHECK(validity_us(ttl, elapsed, drift_us(ttl, 10000)) + elapsed <=
+                      (uint64_t)ttl * 1000 ||
                   validity_us(ttl, elapsed, drift_us(ttl, 10000)) == 0);
 }
 

@@ -104,7 +104,8 @@ TEST(random_bytes_for_one_token_are_enough_to_go_on)
 {
     CLUSTER(3);
     starve(cluster);
-    for (unsigned i = 0; i < REDLOCK_TOKEN_SIZE && redlock_lock_status(LOCK(0)) == REDLOCK_PENDING; i++) {
+    for (unsigned i = 0; i < REDLOCK_TOKEN_SIZE && redlock_lock_status(LOCK(0)) == REDLOCK_PENDING;
+         i++) {
         const uint8_t byte = (uint8_t)cluster_random(cluster);
         redlock_add_entropy(ENGINE(0), &byte, 1);
         RUN_MS(1);

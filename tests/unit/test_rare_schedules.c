@@ -1,7 +1,9 @@
-/* Corners: rare schedules that once broke a rule, or wasted time. Each was found by reading or by random faults. */
+/* Corners: rare schedules that once broke a rule, or wasted time. Each was found by reading or by
+ * random faults. */
 #include "../world/story.h"
 
-/* More retries are due at once than there are random bytes for. All get their turn, and the tick ends. */
+/* More retries are due at once than there are random bytes for. All get their turn, and
+ * the tick ends. */
 TEST(s6_more_retries_than_random_bytes_do_not_hang_the_tick)
 {
     CLUSTER(3);
@@ -37,7 +39,8 @@ TEST(s9_a_short_extension_of_an_adopted_lock_promises_no_more_than_itself)
     CHECK_INT(cluster_adopt(cluster, 1, 0, "door", token), REDLOCK_OK);
     EXTEND(1, 100);
     EXPECT_STATUS(1, REDLOCK_OK);
-    TAP_CHECK(VALID_US(1) <= 100000, "valid for %llu us after an extension with 100 ms", (unsigned long long)VALID_US(1));
+    TAP_CHECK(VALID_US(1) <= 100000, "valid for %llu us after an extension with 100 ms",
+              (unsigned long long)VALID_US(1));
 }
 
 TEST(s9_an_adopted_lock_and_a_rival_do_not_both_hold)
@@ -62,7 +65,8 @@ TEST(s9_an_adopted_lock_whose_extension_fails_is_not_held)
 {
     CLUSTER(3);
     cluster->no_promise = true;
-    CHECK_INT(cluster_adopt(cluster, 0, 0, "door", "0123456789abcdef0123456789abcdef01234567"), REDLOCK_OK);
+    CHECK_INT(cluster_adopt(cluster, 0, 0, "door", "0123456789abcdef0123456789abcdef01234567"),
+              REDLOCK_OK);
     EXTEND(0, 1000); EXPECT_STATUS(0, REDLOCK_TAKEN);
     EXPECT_NOT_HELD(0);
 }
@@ -247,8 +251,9 @@ TEST(an_attempt_does_not_wait_for_a_node_that_will_not_release)
     CHECK(cluster->now_us - t < 100000);
 }
 
-/* Node 2 is slow. The release of the first attempt is on its way to it when the others win and soon release
- * the second; one of them has died. The answer of node 2 shows that there is nothing to wait for. */
+/* Node 2 is slow. The release of the first attempt is on its way to it when the others win and soon
+ * release the second; one of them has died. The answer of node 2 shows that there is nothing to
+ * wait for. */
 static void release_behind_an_older_one(const char *reply, enum redlock_vote vote)
 {
     CLUSTER(3);
@@ -275,8 +280,10 @@ TEST(a_release_waits_for_no_more_than_an_older_one_to_be_answered)
     release_behind_an_older_one("-MISCONF no\r\n", REDLOCK_VOTE_UNKNOWN);
 }
 
-/* Node 2 is slow. Its pipeline is full with the acquires of lock 0, which a rival there has, and of others.
- * Further commands to it wait, while the answer is already on its way that there is nothing of lock 0. */
+/* Node 2 is slow. Its pipeline is full with the acquires of lock 0, which a rival there has,
+ * and of others.
+ * Further commands to it wait, while the answer is already on its way that there is nothing
+ * of lock 0. */
 static void acquire_through_a_full_pipeline(struct cluster *cluster, uint32_t wait_ms)
 {
     char name[] = "gate 0";
@@ -284,7 +291,8 @@ static void acquire_through_a_full_pipeline(struct cluster *cluster, uint32_t wa
     DELAY_US(2, 150000);
     RIVAL(2, "door", 200);
     START_ACQUIRE(0, "door", 10000, wait_ms);
-    for (unsigned i = 1; i < REDLOCK_PIPELINE_MIN; i++, name[5]++) START_ACQUIRE_LOCK(0, i, name, 10000, 0);
+    for (unsigned i = 1; i < REDLOCK_PIPELINE_MIN; i++, name[5]++)
+        START_ACQUIRE_LOCK(0, i, name, 10000, 0);
 }
 
 TEST(a_release_does_not_wait_for_a_node_that_refused_meanwhile)
@@ -437,7 +445,8 @@ TEST(the_memory_that_redlock_memory_names_is_enough_for_every_pipeline)
     config.send_size = 799;
     config.receive_size = 93;
     for (config.pipeline = REDLOCK_PIPELINE_MIN; config.pipeline <= 9; config.pipeline++) {
-        const size_t size = REDLOCK_MEMORY(3, config.pipeline, config.send_size, config.receive_size);
+        const size_t size =
+            REDLOCK_MEMORY(3, config.pipeline, config.send_size, config.receive_size);
         CHECK_INT(redlock_init(&r, &config, nodes, 3, memory, size - 1, 0), REDLOCK_BAD_MEMORY);
         CHECK_INT(redlock_init(&r, &config, nodes, 3, memory, size, 0), REDLOCK_OK);
         CHECK((uint8_t *)(nodes[2].asked + config.pipeline) <= (uint8_t *)memory + size);

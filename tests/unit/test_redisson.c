@@ -49,7 +49,8 @@ static int64_t key_ttl(struct cluster *cluster)
 static void listen_to(struct cluster *cluster, struct model_session *session, const char *channel)
 {
     char command[160];
-    const int size = snprintf(command, sizeof command, "*2\r\n$9\r\nSUBSCRIBE\r\n$%zu\r\n%s\r\n", strlen(channel), channel);
+    const int size = snprintf(command, sizeof command, "*2\r\n$9\r\nSUBSCRIBE\r\n$%zu\r\n%s\r\n",
+                              strlen(channel), channel);
 
     model_session_begin(NODE(0), session);
     model_session_receive(NODE(0), session, command, (size_t)size, cluster_node_now(cluster, 0));
@@ -57,17 +58,20 @@ static void listen_to(struct cluster *cluster, struct model_session *session, co
 }
 
 /* Joins a fair lock's queue, and sets how long the first of them waits from now, in ms. */
-static void line_up(struct cluster *cluster, const char *members, const char *first, uint64_t waits_ms)
+static void line_up(struct cluster *cluster, const char *members, const char *first,
+                    uint64_t waits_ms)
 {
     const uint64_t now_us = cluster_node_now(cluster, 0);
 
     model_put(NODE(0), "redisson_lock_queue:{door}", members, 0, now_us)->is_list = true;
-    model_put_entry(NODE(0), "redisson_lock_timeout:{door}", first, now_us / 1000 + waits_ms, now_us);
+    model_put_entry(NODE(0), "redisson_lock_timeout:{door}", first, now_us / 1000 + waits_ms,
+                    now_us);
 }
 
 static bool has_heard(const struct model_session *session, const char *message)
 {
-    return session->out.size == strlen(message) && memcmp(session->out.data, message, session->out.size) == 0;
+    return session->out.size == strlen(message) &&
+           memcmp(session->out.data, message, session->out.size) == 0;
 }
 
 TEST(s26_with_Java_a_lock_is_one_resource_without_a_ticket_or_permits)
@@ -99,8 +103,8 @@ TEST(with_Java_the_key_is_a_hash_whose_field_is_the_token_as_a_UUID_and_a_number
     CHECK(key_of(cluster, "door")->is_hash);
     redlock_token(LOCK(0), token);
     field[redisson_field(LOCK(0)->token, field)] = '\0';
-    snprintf(expected, sizeof expected, "%.8s-%.4s-%.4s-%.4s-%.12s:%lu", token, token + 8, token + 12, token + 16, token + 20,
-             strtoul(token + 32, NULL, 16));
+    snprintf(expected, sizeof expected, "%.8s-%.4s-%.4s-%.4s-%.12s:%lu", token, token + 8,
+             token + 12, token + 16, token + 20, strtoul(token + 32, NULL, 16));
     CHECK_STR(field, expected);
     CHECK_STR((const char *)key_of(cluster, "door")->value, field);
     RELEASE(0);
@@ -223,7 +227,8 @@ TEST(with_Java_a_release_tells_the_channel_on_which_its_threads_wait)
     TAKE(0);
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
-    CHECK(has_heard(&thread, "*3\r\n$7\r\nmessage\r\n$29\r\nredisson_lock__channel:{door}\r\n$1\r\n0\r\n"));
+    CHECK(has_heard(&thread,
+                    "*3\r\n$7\r\nmessage\r\n$29\r\nredisson_lock__channel:{door}\r\n$1\r\n0\r\n"));
     model_session_end(&thread);
 }
 
@@ -239,7 +244,8 @@ TEST(with_Java_the_channel_of_a_name_with_a_brace_has_that_name)
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     UNTIL_DONE(0);
     RELEASE(0);
-    CHECK(has_heard(&thread, "*3\r\n$7\r\nmessage\r\n$27\r\nredisson_lock__channel:a{b}\r\n$1\r\n0\r\n"));
+    CHECK(has_heard(&thread,
+                    "*3\r\n$7\r\nmessage\r\n$27\r\nredisson_lock__channel:a{b}\r\n$1\r\n0\r\n"));
     model_session_end(&thread);
 }
 
@@ -250,13 +256,16 @@ TEST(with_Java_a_release_tells_the_first_in_a_fair_locks_queue_as_well)
 
     listen_to(cluster, &thread, "redisson_lock__channel:{door}:" JAVA);
     TAKE(0);
-    model_put(NODE(0), "redisson_lock_queue:{door}", JAVA, 0, cluster_node_now(cluster, 0))->is_list = true;
+    model_put(NODE(0), "redisson_lock_queue:{door}", JAVA, 0, cluster_node_now(cluster, 0))
+        ->is_list = true;
     RELEASE(0);
-    CHECK(has_heard(&thread, "*3\r\n$7\r\nmessage\r\n$69\r\nredisson_lock__channel:{door}:" JAVA "\r\n$1\r\n0\r\n"));
+    CHECK(has_heard(&thread, "*3\r\n$7\r\nmessage\r\n$69\r\nredisson_lock__channel:{door}:" JAVA
+                             "\r\n$1\r\n0\r\n"));
     model_session_end(&thread);
 }
 
-/* Redisson drops them from the queue at a release of its own, when their times are over by the clocks that set them. */
+/* Redisson drops them from the queue at a release of its own, when their times are over by the
+ * clocks that set them. */
 TEST(with_Java_a_release_passes_over_those_in_a_fair_locks_queue_that_died)
 {
     CLUSTER(1);
@@ -269,7 +278,8 @@ TEST(with_Java_a_release_passes_over_those_in_a_fair_locks_queue_that_died)
     line_up(cluster, "dead\nnext\nlast", "dead", 0);
     RELEASE(0);
     CHECK_INT(dead.out.size, 0);
-    CHECK(has_heard(&next, "*3\r\n$7\r\nmessage\r\n$34\r\nredisson_lock__channel:{door}:next\r\n$1\r\n0\r\n"));
+    CHECK(has_heard(
+        &next, "*3\r\n$7\r\nmessage\r\n$34\r\nredisson_lock__channel:{door}:next\r\n$1\r\n0\r\n"));
     CHECK_INT(last.out.size, 0);
     model_session_end(&dead);
     model_session_end(&next);
@@ -378,7 +388,8 @@ TEST(with_Java_a_node_that_refuses_to_release_or_to_extend_says_so)
         RELEASE(0);
         EXPECT_STATUS(0, REDLOCK_OK);
         RUN_MS(5);
-        CHECK_INT(redlock_owed(LOCK(0)), strcmp(refused[i], "TYPE") == 0 || strcmp(refused[i], "HDEL") == 0);
+        CHECK_INT(redlock_owed(LOCK(0)),
+                  strcmp(refused[i], "TYPE") == 0 || strcmp(refused[i], "HDEL") == 0);
         NODE(0)->noperm = NULL;
         RUN_MS(2000);
         EXPECT_KEY_ABSENT_ON_ALL("door");
@@ -437,7 +448,8 @@ TEST(with_Java_a_lock_is_not_marked_shared_or_adopted_as_a_plain_one)
     TAKE(0);
     CHECK_INT(redlock_start_downgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_KIND);
     CHECK_INT(redlock_start_upgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_KIND);
-    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, LOCK(0), &period, CLIENT_NOW(0)), REDLOCK_BAD_KIND);
+    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, LOCK(0), &period, CLIENT_NOW(0)),
+              REDLOCK_BAD_KIND);
     EXPECT_HELD(0);
 }
 
@@ -459,15 +471,18 @@ TEST(a_permit_changes_no_role)
 #define CHANNEL "redisson_lock__channel:{door}"
 
 /* Clients that wait seldom ask by themselves. */
-#define CLUSTER_OF_WAITERS(clients) CLUSTER_OF(1, clients, config.wake_ups = true; config.retry_ms = 20000)
+#define CLUSTER_OF_WAITERS(clients) \
+    CLUSTER_OF(1, clients, config.wake_ups = true; config.retry_ms = 20000)
 
 /* How many sessions listen to it. */
 static unsigned listeners(struct cluster *cluster, const char *channel)
 {
     unsigned count = 0;
 
-    for (struct model_session *session = NODE(0)->subscribers; session; session = session->next_subscriber)
-        for (unsigned i = 0; i < session->channel_count; i++) count += strcmp(session->channels[i], channel) == 0;
+    for (struct model_session *session = NODE(0)->subscribers; session;
+         session = session->next_subscriber)
+        for (unsigned i = 0; i < session->channel_count; i++)
+            count += strcmp(session->channels[i], channel) == 0;
     return count;
 }
 
@@ -622,7 +637,8 @@ TEST(with_Java_of_the_locks_of_one_client_that_wait_one_tries_at_once_and_the_ot
     const struct redlock_request request = java_request(600000);
 
     java_holds(cluster, 600000);
-    for (unsigned i = 0; i < 3; i++) CHECK_INT(cluster_acquire(cluster, 0, i, &request), REDLOCK_OK);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK_INT(cluster_acquire(cluster, 0, i, &request), REDLOCK_OK);
     RUN_MS(10);
     CHECK_INT(listeners(cluster, CHANNEL), 1);
     const unsigned before = CALLS(0, "ACQUIRE");
@@ -642,7 +658,8 @@ TEST(with_Java_of_the_locks_of_one_client_that_wait_one_tries_at_once_and_the_ot
 TEST(with_Java_only_those_that_listen_for_the_name_are_told)
 {
     CLUSTER_OF_WAITERS(1);
-    struct redlock_request plain = story_request("door", TTL, 600000), other = story_request("doors", TTL, 600000);
+    struct redlock_request plain = story_request("door", TTL, 600000),
+                           other = story_request("doors", TTL, 600000);
     struct redlock_request deaf = java_request(600000), request = deaf;
     uint32_t rounds[4];
 
@@ -658,20 +675,25 @@ TEST(with_Java_only_those_that_listen_for_the_name_are_told)
     for (unsigned i = 0; i < 4; i++) rounds[i] = cluster_lock(cluster, 0, i)->round.number;
     cluster_publish(cluster, 0, CHANNEL, "0");
     RUN_MS(5);
-    for (unsigned i = 0; i < 4; i++) CHECK_INT(cluster_lock(cluster, 0, i)->round.number - rounds[i], i == 3);
+    for (unsigned i = 0; i < 4; i++)
+        CHECK_INT(cluster_lock(cluster, 0, i)->round.number - rounds[i], i == 3);
     const unsigned before = CALLS(0, "UNSUBSCRIBE");
     for (unsigned i = 4; i > 0; i--) cluster_cancel(cluster, 0, i - 1);
     RUN_MS(5);
     CHECK_INT(CALLS(0, "UNSUBSCRIBE"), before + 2);
-    CHECK_INT(listeners(cluster, CHANNEL) + listeners(cluster, "redisson_lock__channel:{doors}"), 0);
+    CHECK_INT(listeners(cluster, CHANNEL) + listeners(cluster, "redisson_lock__channel:{doors}"),
+              0);
 }
 
 #define MESSAGE "*3\r\n$7\r\nmessage\r\n$29\r\n" CHANNEL "\r\n$1\r\n0\r\n"
 
-/* More of them are no news until the locks have tried, and do not move the time that was drawn for the second. */
+/* More of them are no news until the locks have tried, and do not move the time that was drawn for
+ * the second. */
 TEST(with_Java_several_messages_at_once_are_one)
 {
-    static const char *const messages[] = { MESSAGE, MESSAGE MESSAGE MESSAGE MESSAGE MESSAGE MESSAGE };
+    static const char *const messages[] = {
+        MESSAGE, MESSAGE MESSAGE MESSAGE MESSAGE MESSAGE MESSAGE
+    };
     static struct redlock_event ring[100], event;
     struct redlock_event_ring events;
     const struct redlock_request request = java_request(600000);
@@ -681,13 +703,15 @@ TEST(with_Java_several_messages_at_once_are_one)
         CLUSTER_OF_WAITERS(1);
         unsigned woken = 0;
         java_holds(cluster, 600000);
-        for (unsigned l = 0; l < 2; l++) CHECK_INT(cluster_acquire(cluster, 0, l, &request), REDLOCK_OK);
+        for (unsigned l = 0; l < 2; l++)
+            CHECK_INT(cluster_acquire(cluster, 0, l, &request), REDLOCK_OK);
         RUN_MS(10);
         redlock_use_events(ENGINE(0), &events, ring, 100);
         tell_subscriptions(cluster, messages[i]);
         RUN_MS(1);
         planned[i] = cluster_lock(cluster, 0, 1)->retry_at - CLIENT_NOW(0);
-        while (redlock_next_event(&events, &event)) woken += event.kind == REDLOCK_EVENT_WOKEN && event.lock == LOCK(0);
+        while (redlock_next_event(&events, &event))
+            woken += event.kind == REDLOCK_EVENT_WOKEN && event.lock == LOCK(0);
         CHECK_INT(woken, 1);
     }
     CHECK_INT(planned[0], planned[1]);
@@ -718,7 +742,8 @@ TEST(with_Java_a_lock_that_owes_a_release_does_not_ask_how_long_the_key_has_left
     CHECK_INT(CALLS(0, "SUBSCRIBE"), subscribes + 1);
 }
 
-/* When the second lock has asked, a third begins to listen and gives up, so that one of the others asks in its place. */
+/* When the second lock has asked, a third begins to listen and gives up, so that one of the others
+ * asks in its place. */
 TEST(with_Java_a_lock_that_owes_a_release_does_not_ask_for_another_if_it_has_listened_before)
 {
     CLUSTER_OF_WAITERS(1);
@@ -753,7 +778,8 @@ TEST(with_Java_a_lock_that_ends_without_a_subscription_tells_nobody_so)
         RUN_MS(10);
         cluster_cut_subscription(cluster, 0, 0);
         if (state != NODE_DISCONNECTED) HEAL_ALL;
-        for (unsigned us = 0; us < 1000000 && ENGINE(0)->nodes[1].state != state; us += 10) RUN_US(10);
+        for (unsigned us = 0; us < 1000000 && ENGINE(0)->nodes[1].state != state; us += 10)
+            RUN_US(10);
         CHECK_INT(ENGINE(0)->nodes[1].state, state);
         cluster_cancel(cluster, 0, 0);
         EXPECT_STATUS(0, REDLOCK_CANCELLED);
@@ -829,9 +855,10 @@ TEST(with_Java_a_subscription_that_breaks_is_made_anew)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-/* Both lines break, and the node says on the one for commands, which asks more of it, that it is not ready, so the
- * subscription is back first. If anything was published before the lock listens again, it finds out by asking. */
-TEST(with_Java_a_lock_listens_again_also_if_the_subscription_is_back_before_the_connection_for_commands)
+/* Both lines break, and the node says on the one for commands, which asks more of it, that it is
+ * not ready, so the subscription is back first. If anything was published before the lock listens
+ * again, it finds out by asking. */
+TEST(with_Java_a_lock_listens_again_also_if_the_subscription_is_back_first)
 {
     for (unsigned leaves_meanwhile = 0; leaves_meanwhile < 2; leaves_meanwhile++) {
         TAP_CONTEXT("%u", leaves_meanwhile);
@@ -850,7 +877,8 @@ TEST(with_Java_a_lock_listens_again_also_if_the_subscription_is_back_before_the_
     }
 }
 
-/* An ACL refuses the channel. The subscription stays, for the entries of other locks, and the lock asks now and then. */
+/* An ACL refuses the channel. The subscription stays, for the entries of other locks, and the lock
+ * asks now and then. */
 TEST(with_Java_a_lock_that_may_not_listen_polls)
 {
     CLUSTER_OF(1, 2, config.wake_ups = true);
@@ -860,8 +888,10 @@ TEST(with_Java_a_lock_that_may_not_listen_polls)
     RIVAL(0, "gate", 60000);
     CHECK_INT(cluster_acquire(cluster, 0, 1, &plain), REDLOCK_OK);
     RUN_MS(100);
-    story_plan(NODE(0), "SUBSCRIBE", "-NOPERM this user has no permissions to access one of the channels used as arguments\r\n", 86,
-               UINT32_MAX, false);
+    story_plan(
+        NODE(0), "SUBSCRIBE",
+        "-NOPERM this user has no permissions to access one of the channels used as arguments\r\n",
+        86, UINT32_MAX, false);
     START_JAVA(0, 60000);
     RUN_MS(1000);
     CHECK_INT(listeners(cluster, CHANNEL), 0);
@@ -876,12 +906,14 @@ TEST(with_Java_a_lock_that_may_not_listen_polls)
 TEST(with_Java_more_names_than_the_buffer_takes_are_all_woken_in_the_end)
 {
     enum { LOCKS = 7, SIZE = 200 };
-    CLUSTER_OF(1, 1, config.wake_ups = true; config.send_size = REDLOCK_SEND_MIN(REDLOCK_RESOURCE_MAX));
+    CLUSTER_OF(1, 1, config.wake_ups = true;
+               config.send_size = REDLOCK_SEND_MIN(REDLOCK_RESOURCE_MAX));
     static char names[LOCKS][SIZE];
 
     cluster_need_locks(cluster, 0, LOCKS);
     for (unsigned i = 0; i < LOCKS; i++) {
-        snprintf(names[i], SIZE, "%u-and-a-name-of-sixty-bytes-that-fills-the-buffer-of-a-session", i);
+        snprintf(names[i], SIZE, "%u-and-a-name-of-sixty-bytes-that-fills-the-buffer-of-a-session",
+                 i);
         struct redlock_request request = story_request(names[i], TTL, 60000);
         request.kind = &redlock_redisson;
         RIVAL(0, names[i], 60000);
@@ -893,7 +925,8 @@ TEST(with_Java_more_names_than_the_buffer_takes_are_all_woken_in_the_end)
     for (unsigned i = 0; i < LOCKS; i++) EXPECT_LOCK_STATUS(0, i, REDLOCK_OK);
 }
 
-/* This holds for names of any length. A name that found no room goes out when there is some, and sent bytes make room. */
+/* This holds for names of any length. A name that found no room goes out when there is some, and
+ * sent bytes make room. */
 TEST(with_Java_a_lock_that_waits_ends_up_subscribed_whatever_else_the_buffer_has_held)
 {
     enum { LOCKS = 50, NAME = 400 };
@@ -926,7 +959,8 @@ TEST(with_Java_locks_that_wait_for_one_name_ask_once_each_time_that_they_begin_t
 
     java_holds(cluster, 600000);
     cluster_need_locks(cluster, 0, LOCKS);
-    for (unsigned i = 0; i < LOCKS; i++) CHECK_INT(cluster_acquire(cluster, 0, i, &request), REDLOCK_OK);
+    for (unsigned i = 0; i < LOCKS; i++)
+        CHECK_INT(cluster_acquire(cluster, 0, i, &request), REDLOCK_OK);
     RUN_MS(1000);
     CHECK_INT(listeners(cluster, CHANNEL), 1);
     CHECK_INT(CALLS(0, "PTTL"), LOCKS);
@@ -985,7 +1019,8 @@ TEST(s14_with_Java_a_flood_of_messages_makes_attempts_that_keep_their_distance)
     const struct redlock_request request = java_request(600000);
 
     java_holds(cluster, 600000);
-    for (unsigned i = 0; i < 2; i++) CHECK_INT(cluster_acquire(cluster, 0, i, &request), REDLOCK_OK);
+    for (unsigned i = 0; i < 2; i++)
+        CHECK_INT(cluster_acquire(cluster, 0, i, &request), REDLOCK_OK);
     RUN_MS(100);
     const unsigned before = CALLS(0, "ACQUIRE");
     for (unsigned i = 0; i < MESSAGES; i++) {
@@ -993,7 +1028,8 @@ TEST(s14_with_Java_a_flood_of_messages_makes_attempts_that_keep_their_distance)
         RUN_US(EVERY_US);
     }
     const unsigned attempts = CALLS(0, "ACQUIRE") - before;
-    TAP_CHECK(attempts > 10 && attempts < 2 * 260, "%u attempts of two locks in a second", attempts);
+    TAP_CHECK(attempts > 10 && attempts < 2 * 260, "%u attempts of two locks in a second",
+              attempts);
     java_leaves(cluster);
     RUN_MS(5);
     CHECK(VALID_US(0) > 0 || cluster_valid_us(cluster, 0, 1) > 0);
@@ -1003,8 +1039,10 @@ TEST(s14_with_Java_a_flood_of_messages_makes_attempts_that_keep_their_distance)
 TEST(s16_with_Java_a_subscription_that_hears_something_else_is_given_up)
 {
     static const char *const others[] = {
-        "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\n0\r\n", "+OK\r\n", "*2\r\n$7\r\nmessage\r\n$29\r\n" CHANNEL "\r\n",
-        "*3\r\n$4\r\npong\r\n$29\r\n" CHANNEL "\r\n$1\r\n0\r\n", "*2\r\n$9\r\nsubscribe\r\n$29\r\n" CHANNEL "\r\n"
+        "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\n0\r\n", "+OK\r\n",
+        "*2\r\n$7\r\nmessage\r\n$29\r\n" CHANNEL "\r\n",
+        "*3\r\n$4\r\npong\r\n$29\r\n" CHANNEL "\r\n$1\r\n0\r\n",
+        "*2\r\n$9\r\nsubscribe\r\n$29\r\n" CHANNEL "\r\n"
     };
 
     for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++) {
@@ -1034,7 +1072,8 @@ static bool java_has_it(struct cluster *cluster)
 {
     const struct model_key *key = key_of(cluster, "door");
 
-    return key && key->is_hash && key->value_size == strlen(JAVA) && memcmp(key->value, JAVA, key->value_size) == 0;
+    return key && key->is_hash && key->value_size == strlen(JAVA) &&
+           memcmp(key->value, JAVA, key->value_size) == 0;
 }
 
 /* It does as Redisson does. It takes a free lock, enters again and so renews its lease, which may
@@ -1043,7 +1082,8 @@ static void java_does_something(struct cluster *cluster)
 {
     const bool is_free = !key_of(cluster, "door");
 
-    if (is_free || (java_has_it(cluster) && cluster_below(cluster, 3) > 0)) java_holds(cluster, 1 + cluster_below(cluster, 3000));
+    if (is_free || (java_has_it(cluster) && cluster_below(cluster, 3) > 0))
+        java_holds(cluster, 1 + cluster_below(cluster, 3000));
     else if (java_has_it(cluster)) java_leaves(cluster);
 }
 
@@ -1075,14 +1115,16 @@ static void network_does_something(struct cluster *cluster, unsigned client)
 
 static void something_happens(struct cluster *cluster)
 {
-    const unsigned client = (unsigned)cluster_below(cluster, CLIENTS), lock = (unsigned)cluster_below(cluster, LOCKS_EACH);
+    const unsigned client = (unsigned)cluster_below(cluster, CLIENTS),
+                   lock = (unsigned)cluster_below(cluster, LOCKS_EACH);
 
     switch (cluster_below(cluster, 8)) {
     case 0: case 1: case 2: java_does_something(cluster); break;
     case 3:                 network_does_something(cluster, client); break;
     default:                lock_does_something(cluster, client, lock); break;
     }
-    cluster_run_us(cluster, cluster_below(cluster, 2) == 0 ? cluster_below(cluster, 1000) : cluster_below(cluster, 1000000));
+    cluster_run_us(cluster, cluster_below(cluster, 2) == 0 ? cluster_below(cluster, 1000)
+                                                           : cluster_below(cluster, 1000000));
 }
 
 /* How many believe to hold the lock. */
@@ -1095,22 +1137,26 @@ static unsigned believers(struct cluster *cluster)
     return count;
 }
 
-/* Everything mends. Held locks are released, waiting ones get it, nothing is owed, and nobody listens. */
+/* Everything mends. Held locks are released, waiting ones get it, nothing is owed,
+ * and nobody listens. */
 static void end_well(struct cluster *cluster)
 {
     cluster_heal_all(cluster);
-    for (unsigned i = 0; i < CLIENTS * LOCKS_EACH; i++) cluster_cancel(cluster, i / LOCKS_EACH, i % LOCKS_EACH);
-    for (unsigned i = 0; i < CLIENTS * LOCKS_EACH; i++) (void)cluster_release(cluster, i / LOCKS_EACH, i % LOCKS_EACH);
+    for (unsigned i = 0; i < CLIENTS * LOCKS_EACH; i++)
+        cluster_cancel(cluster, i / LOCKS_EACH, i % LOCKS_EACH);
+    for (unsigned i = 0; i < CLIENTS * LOCKS_EACH; i++)
+        (void)cluster_release(cluster, i / LOCKS_EACH, i % LOCKS_EACH);
     RUN_MS(10000);
     EXPECT_KEY_ABSENT_ON_ALL("door");
     CHECK_INT(listeners(cluster, CHANNEL), 0);
-    for (unsigned i = 0; i < CLIENTS * LOCKS_EACH; i++) CHECK(redlock_idle(cluster_lock(cluster, i / LOCKS_EACH, i % LOCKS_EACH)));
+    for (unsigned i = 0; i < CLIENTS * LOCKS_EACH; i++)
+        CHECK(redlock_idle(cluster_lock(cluster, i / LOCKS_EACH, i % LOCKS_EACH)));
     TAKE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-/* At most one of all threads and clients has it, whatever becomes of connections and scripts, and in
- * the end nothing is left. */
+/* At most one of all threads and clients has it, whatever becomes of connections and scripts, and
+ * in the end nothing is left. */
 TEST(with_Java_one_has_the_lock_at_most_in_many_worlds)
 {
     unsigned held = 0, java = 0;
@@ -1119,13 +1165,15 @@ TEST(with_Java_one_has_the_lock_at_most_in_many_worlds)
         struct redlock_config config;
         redlock_config_init(&config);
         config.wake_ups = true;
-        struct cluster *cluster __attribute__((cleanup(story_end))) = cluster_new(1, CLIENTS, &config, world);
+        struct cluster *cluster __attribute__((cleanup(story_end))) =
+            cluster_new(1, CLIENTS, &config, world);
         TAP_CONTEXT("world %u", world);
         RUN_MS(STORY_SETTLE_MS);
         for (unsigned i = 0; i < DEEDS && tap.complaints == 0; i++) {
             something_happens(cluster);
             STORY_GOES_ON;
-            TAP_CHECK(believers(cluster) + java_has_it(cluster) <= 1, "%u believe to have it, and Java %s", believers(cluster),
+            TAP_CHECK(believers(cluster) + java_has_it(cluster) <= 1,
+                      "%u believe to have it, and Java %s", believers(cluster),
                       java_has_it(cluster) ? "has it" : "has not");
             held += believers(cluster);
             java += java_has_it(cluster);

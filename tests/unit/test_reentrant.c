@@ -1,5 +1,7 @@
-/* Tests redlock/reentrant.c over the scripted net, and the same calls of the keeper over scripted threads.
- * An inner scope gets its promise, and nothing passes between the process and the nodes because of it. */
+/* Tests redlock/reentrant.c over the scripted net, and the same calls of the keeper
+ * over scripted threads.
+ * An inner scope gets its promise, and nothing passes between the process and the nodes
+ * because of it. */
 #include "scripted_thread.h"
 
 #include "../../redlock/redlock_reentrant.h"
@@ -123,7 +125,8 @@ TEST(another_owner_neither_enters_nor_leaves)
     CHECK_INT(held_on(&home.lock, "door"), 3);
     CHECK_INT(net.sent_count, sent);
     net.now_us += 10000 * MS;
-    CHECK_INT(enter_home(ANOTHER), REDLOCK_TAKEN);      /* Until the one inside, which does not know yet, has left. */
+    /* Until the one inside, which does not know yet, has left. */
+    CHECK_INT(enter_home(ANOTHER), REDLOCK_TAKEN);
     CHECK_INT(leave_home(ME), REDLOCK_LOST);
     CHECK_INT(enter_home(ANOTHER), REDLOCK_OK);
     CHECK_INT(enter_home(ME), REDLOCK_TAKEN);
@@ -148,7 +151,8 @@ TEST(nobody_is_inside_after_an_acquire_that_failed)
 
 TEST(an_inner_scope_gets_no_more_than_the_lock_has)
 {
-    const struct redlock_name name = { .bytes = "door", .size = 4 }, next = { .bytes = "gate", .size = 4 };
+    const struct redlock_name name = { .bytes = "door", .size = 4 },
+                              next = { .bytes = "gate", .size = 4 };
     const struct redlock_name last = { .bytes = "wall", .size = 4 };
     struct redlock_name both[] = { name, next }, one[] = { next }, other[] = { next, last };
     struct redlock_request request = request_for("door", 0);
@@ -191,7 +195,8 @@ TEST(a_reader_becomes_no_writer_by_an_inner_scope)
     CHECK_INT(leave_home(ME), REDLOCK_OK);
     CHECK_INT(leave_home(ME), REDLOCK_OK);
     CHECK_INT(redlock_enter(&client, &home, ME, &writes), REDLOCK_OK);
-    CHECK_INT(redlock_enter(&client, &home, ME, &reads), REDLOCK_OK);      /* Nobody else reads, and that is no harm. */
+    /* Nobody else reads, and that is no harm. */
+    CHECK_INT(redlock_enter(&client, &home, ME, &reads), REDLOCK_OK);
     CHECK_INT(leave_home(ME), REDLOCK_OK);
     CHECK_INT(leave_home(ME), REDLOCK_OK);
     CHECK_INT(leave_home(ME), REDLOCK_BAD_STATE);
@@ -278,7 +283,8 @@ TEST(a_release_that_cannot_begin_leaves_its_owner_inside)
     HOME(3);
     CHECK_INT(enter_home(ME), REDLOCK_OK);
     for_all(node_hang);
-    CHECK_INT(redlock_start_extend(redlock_engine(&client), &home.lock, 10000, net.now_us), REDLOCK_OK);
+    CHECK_INT(redlock_start_extend(redlock_engine(&client), &home.lock, 10000, net.now_us),
+              REDLOCK_OK);
     struct loop loop = { .zeros = 0 };
     CHECK_INT(redlock_start_release(redlock_engine(&client), &home.lock, net.now_us), REDLOCK_OK);
     CHECK_INT(leave_home(ME), REDLOCK_BAD_STATE);       /* Another client releases it unnoticed. */
@@ -431,7 +437,9 @@ static enum redlock_status leave_shared(uint64_t owner)
 static void start_keeper(void)
 {
     net.connected_sessions = 0;
-    need(redlock_keeper_start(&keeper, net.node_count == 1 ? "n0" : "n0,n1,n2", &options, NULL) == REDLOCK_OK, "not started");
+    need(redlock_keeper_start(&keeper, net.node_count == 1 ? "n0" : "n0,n1,n2", &options, NULL) ==
+             REDLOCK_OK,
+         "not started");
     redlock_reentrant_kept_init(&shared);
 }
 
@@ -464,18 +472,23 @@ static void *goes_deep(void *unused)
     crew_sleep_ms(5);
     const unsigned sent = net.sent_count;
     need(enter_shared(ME) == REDLOCK_OK && enter_shared(ME) == REDLOCK_OK, "not entered again");
-    need(enter_shared(ANOTHER) == REDLOCK_TAKEN && leave_shared(ANOTHER) == REDLOCK_BAD_STATE, "another is inside");
-    need(redlock_keeper_leave(&keeper, &shared, ME, &confirmed) == REDLOCK_OK && confirmed == 0, "not left");
+    need(enter_shared(ANOTHER) == REDLOCK_TAKEN && leave_shared(ANOTHER) == REDLOCK_BAD_STATE,
+         "another is inside");
+    need(redlock_keeper_leave(&keeper, &shared, ME, &confirmed) == REDLOCK_OK && confirmed == 0,
+         "not left");
     need(leave_shared(ME) == REDLOCK_OK, "not left");
     crew_sleep_ms(5);
     sent_inside = net.sent_count - sent;
     crew_sleep_ms(60000);       /* It is kept. */
     need(enter_shared(ME) == REDLOCK_OK && leave_shared(ME) == REDLOCK_OK, "not kept");
-    need(redlock_keeper_leave(&keeper, &shared, ME, &confirmed) == REDLOCK_OK && confirmed >= 2, "not released");
+    need(redlock_keeper_leave(&keeper, &shared, ME, &confirmed) == REDLOCK_OK && confirmed >= 2,
+         "not released");
     need(leave_shared(ME) == REDLOCK_BAD_STATE, "left twice");
-    need(enter_shared(ANOTHER) == REDLOCK_OK && leave_shared(ANOTHER) == REDLOCK_OK, "nobody is inside, and it cannot be entered");
+    need(enter_shared(ANOTHER) == REDLOCK_OK && leave_shared(ANOTHER) == REDLOCK_OK,
+         "nobody is inside, and it cannot be entered");
     stop_keeper();
-    need(enter_shared(ME) == REDLOCK_NOT_OPEN && leave_shared(ME) == REDLOCK_NOT_OPEN, "stopped, and entered");
+    need(enter_shared(ME) == REDLOCK_NOT_OPEN && leave_shared(ME) == REDLOCK_NOT_OPEN,
+         "stopped, and entered");
     return unused;
 }
 
@@ -497,8 +510,10 @@ static void *has_a_ticket(void *unused)
     need(redlock_keeper_enter(&keeper, &shared, ME, &request, 0) == REDLOCK_OK, "not entered");
     const uint64_t ticket = redlock_keeper_ticket(&keeper, &shared.kept);
     need(ticket >= request.wall_us, "the ticket is not by the wall clock that was given");
-    need(redlock_keeper_enter(&keeper, &shared, ME, &request, 0) == REDLOCK_OK, "not entered again");
-    need(redlock_keeper_ticket(&keeper, &shared.kept) == ticket, "an inner scope has another ticket");
+    need(redlock_keeper_enter(&keeper, &shared, ME, &request, 0) == REDLOCK_OK,
+         "not entered again");
+    need(redlock_keeper_ticket(&keeper, &shared.kept) == ticket,
+         "an inner scope has another ticket");
     need(leave_shared(ME) == REDLOCK_OK && leave_shared(ME) == REDLOCK_OK, "not left");
     need(redlock_keeper_stop(&keeper, true, 1000) == REDLOCK_OK, "not stopped");
     return unused;
@@ -544,14 +559,16 @@ static void *goes_in_and_out(void *context)
     const uint64_t owner = *(uint64_t *)context;
     for (unsigned i = 0; i < 2;) {
         const enum redlock_status status = enter_shared(owner);
-        need(status == REDLOCK_OK || status == REDLOCK_TAKEN, "neither inside nor told that another is");
+        need(status == REDLOCK_OK || status == REDLOCK_TAKEN,
+             "neither inside nor told that another is");
         if (status == REDLOCK_OK) {
             need(inside_by == 0, "two owners are inside");
             inside_by++;
             need(enter_shared(owner) == REDLOCK_OK, "not entered again");
             crew_sleep_ms(1);
             need(leave_shared(owner) == REDLOCK_OK, "not left");
-            need(shared.inside.depth == 1 && shared.inside.owner == owner, "the depth is another's");
+            need(shared.inside.depth == 1 && shared.inside.owner == owner,
+                 "the depth is another's");
             inside_by--;
             turns++;
             i++;
@@ -567,7 +584,8 @@ static void *two_owners(void *unused)
     static uint64_t owners[] = { ME, ANOTHER };
     inside_by = turns = 0;
     start_keeper();
-    const unsigned a = crew_add(goes_in_and_out, &owners[0]), b = crew_add(goes_in_and_out, &owners[1]);
+    const unsigned a = crew_add(goes_in_and_out, &owners[0]),
+                   b = crew_add(goes_in_and_out, &owners[1]);
     crew_join(a);
     crew_join(b);
     need(turns == 4, "somebody did not get in");
@@ -592,7 +610,8 @@ static void *forks_inside(void *unused)
     start_keeper();
     need(enter_shared(ME) == REDLOCK_OK, "not entered");
     net.process++;
-    need(enter_shared(ME) == REDLOCK_FORKED && leave_shared(ME) == REDLOCK_FORKED, "a child is inside");
+    need(enter_shared(ME) == REDLOCK_FORKED && leave_shared(ME) == REDLOCK_FORKED,
+         "a child is inside");
     net.process--;
     need(leave_shared(ME) == REDLOCK_OK, "not left");
     stop_keeper();
@@ -613,7 +632,8 @@ static void *fails_to_enter(void *unused)
     need(enter_shared(ME) == REDLOCK_TAKEN, "entered what a rival has");
     need(leave_shared(ME) == REDLOCK_BAD_STATE, "left what nobody is in");
     for_all(rival_is_gone);
-    need(enter_shared(ANOTHER) == REDLOCK_OK && leave_shared(ANOTHER) == REDLOCK_OK, "it cannot be entered");
+    need(enter_shared(ANOTHER) == REDLOCK_OK && leave_shared(ANOTHER) == REDLOCK_OK,
+         "it cannot be entered");
     stop_keeper();
     return unused;
 }
@@ -637,8 +657,11 @@ static void *has_scopes(void *unused)
         REDLOCK_KEEPER_SCOPED(inner, &keeper, &shared, ME, &request, 0);
         REDLOCK_KEEPER_SCOPED(others, &keeper, &shared, ANOTHER, &request, 0);
         outer.ended = &ended;
-        need(outer.status == REDLOCK_OK && inner.status == REDLOCK_OK && others.status == REDLOCK_TAKEN, "not as it should be");
-        need(redlock_scope_end(&inner) == REDLOCK_OK && shared.inside.depth == 1, "the inner scope has not ended");
+        need(outer.status == REDLOCK_OK && inner.status == REDLOCK_OK &&
+                 others.status == REDLOCK_TAKEN,
+             "not as it should be");
+        need(redlock_scope_end(&inner) == REDLOCK_OK && shared.inside.depth == 1,
+             "the inner scope has not ended");
     }
     need(ended == REDLOCK_OK && shared.inside.depth == 0, "the scopes have not ended");
     stop_keeper();

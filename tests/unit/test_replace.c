@@ -19,11 +19,13 @@ static bool write_inner(void *context, int fd)
     return write(fd, "inner", 5) == 5;
 }
 
-/* Between two halves of the text another process comes, which has the same number where it lives. */
+/* Between two halves of the text another process comes, which has the same number
+ * where it lives. */
 static bool write_outer(void *context, int fd)
 {
     (void)context;
-    return write(fd, "out", 3) == 3 && replace_file(path, write_inner, NULL) && write(fd, "er", 2) == 2;
+    return write(fd, "out", 3) == 3 && replace_file(path, write_inner, NULL) &&
+           write(fd, "er", 2) == 2;
 }
 
 static bool write_and_fail(void *context, int fd)

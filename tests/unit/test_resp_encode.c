@@ -112,7 +112,8 @@ static void write_into(size_t size, const char *expected)
     resp_number(&w, -7);
     resp_bytes(&w, "", 0);
     const bool whole = resp_end(&w), fits = size >= strlen(expected);
-    const bool same = w.used == (fits ? strlen(expected) : size > 0) && memcmp(out, expected, w.used) == 0;
+    const bool same =
+        w.used == (fits ? strlen(expected) : size > 0) && memcmp(out, expected, w.used) == 0;
     free(out);
     CHECK_INT(whole, fits);
     CHECK_INT(w.full, !fits);
@@ -236,7 +237,8 @@ TEST(outside_a_command_nothing_is_written)
     CHECK_WRITTEN(&w, "*1\r\n$4\r\nPING\r\n");
 }
 
-/* An argument may come from where nobody has counted, so a sanitizer sees a byte read beyond what could matter. */
+/* An argument may come from where nobody has counted, so a sanitizer sees a byte read beyond what
+ * could matter. */
 TEST(a_text_that_stays_apart_counts_as_one_argument)
 {
     uint8_t out[64];
@@ -270,7 +272,8 @@ TEST(a_text_is_read_no_further_than_to_where_it_cannot_fit)
     CHECK_INT(w.used, 0);
 }
 
-static void check_item(struct resp_parser *p, const struct resp_writer *w, size_t *at, const struct resp_item *expected)
+static void check_item(struct resp_parser *p, const struct resp_writer *w, size_t *at,
+                       const struct resp_item *expected)
 {
     struct resp_item item;
     size_t consumed;
@@ -298,8 +301,12 @@ static void write_and_read(const uint8_t *bytes, unsigned arguments)
     resp_parser_init(&p, &limits);
     check_item(&p, &w, &at, &(struct resp_item){ .type = RESP_ARRAY, .integer = arguments });
     for (unsigned i = 0; i < arguments; i++)
-        check_item(&p, &w, &at, &(struct resp_item){ .type = RESP_BULK, .integer = i * 37, .data = bytes + i,
-                                                     .size = i * 37, .ends_reply = i + 1 == arguments });
+        check_item(&p, &w, &at,
+                   &(struct resp_item){ .type = RESP_BULK,
+                                        .integer = i * 37,
+                                        .data = bytes + i,
+                                        .size = i * 37,
+                                        .ends_reply = i + 1 == arguments });
     CHECK_INT(at, w.used);
 }
 

@@ -1,8 +1,9 @@
-/* The parser of replies. Its results are written down as text, an item like this and a blank between two:
+/* The parser of replies. Its results are written down as text, an item like this and a blank
+ * between two:
  *
  *     >>:12.      depth two, integer 12, and with it the reply ends
- *     $hello      a bulk string;  $hel~ ~lo  the same in two pieces;  $null  none;  *2  the head of an array
- */
+ *     $hello      a bulk string;  $hel~ ~lo  the same in two pieces;  $null  none
+ *     *2          the head of an array */
 #include "../../resp/resp.h"
 #include "../tap.h"
 
@@ -13,7 +14,8 @@
 #define CHECK_SAID(r, text) CHECK_MEM((r)->said, (r)->said_size, text, sizeof(text) - 1)
 
 static const struct resp_limits roomy = {
-    .line_max = 1000, .bulk_max = RESP_BULK_MAX, .elements_max = UINT32_MAX, .depth_max = RESP_DEPTH_MAX
+    .line_max = 1000, .bulk_max = RESP_BULK_MAX, .elements_max = UINT32_MAX,
+    .depth_max = RESP_DEPTH_MAX
 };
 
 /* ---- A reader of streams ---- */
@@ -62,8 +64,8 @@ static void say_item(struct reader *r, const struct resp_item *item)
     if (item->ends_reply) say(r, ".", 1);
 }
 
-/* Parses a copy that is just as large as the window, so that a sanitizer sees a read after it, and that
- * lies elsewhere each time. Returns whether there was an item. */
+/* Parses a copy that is just as large as the window, so that a sanitizer sees a read after it, and
+ * that lies elsewhere each time. Returns whether there was an item. */
 static bool reader_step(struct reader *r, const char *window, size_t size, bool full)
 {
     struct resp_item item;
@@ -91,7 +93,8 @@ static void reader_slide(struct reader *r, const char *stream, size_t size, size
     do {
         before = r->taken;
         left = size - r->taken;
-        reader_step(r, stream + r->taken, left < window_size ? left : window_size, left >= window_size);
+        reader_step(r, stream + r->taken, left < window_size ? left : window_size,
+                    left >= window_size);
     } while (r->taken > before && r->status <= RESP_MORE);
 }
 
@@ -164,7 +167,8 @@ TEST(every_reply_may_be_split_in_two_and_in_three_anywhere)
     for (size_t i = 0; i < COUNT(replies); i++)
         for (size_t second = 0; second <= replies[i].size; second++)
             for (size_t first = 0; first <= second; first++) {
-                TAP_CONTEXT("reply %zu: %s, split at %zu and %zu", i, replies[i].said, first, second);
+                TAP_CONTEXT("reply %zu: %s, split at %zu and %zu", i, replies[i].said, first,
+                            second);
                 read_in_three(i, first, second);
             }
 }
@@ -253,7 +257,9 @@ TEST(an_empty_window_may_have_no_address)
 /* ---- Errors ---- */
 
 /* One past each of these is in the table below, at each of these is in the test after it. */
-static const struct resp_limits tight = { .line_max = 4, .bulk_max = 12, .elements_max = 10, .depth_max = 2 };
+static const struct resp_limits tight = {
+    .line_max = 4, .bulk_max = 12, .elements_max = 10, .depth_max = 2
+};
 
 static const struct {
     const char *stream;
@@ -381,7 +387,8 @@ TEST(an_error_is_the_same_byte_by_byte)
     for (size_t i = 0; i < COUNT(errors); i++) {
         struct reader r;
         reader_init(&r, &tight);
-        for (size_t arrived = 0; arrived <= errors[i].size && r.taken < errors[i].offset; arrived++) {
+        for (size_t arrived = 0; arrived <= errors[i].size && r.taken < errors[i].offset;
+             arrived++) {
             reader_read(&r, errors[i].stream, arrived);
             check_error(i, arrived, &r);
         }
@@ -415,7 +422,9 @@ TEST(after_an_error_nothing_is_read_any_more)
 
 TEST(the_item_is_untouched_where_there_is_none)
 {
-    static const char *const streams[] = { "", "+O", "$5\r\nhel", "$5\r\nhello\r", "*", ":1", "x", "$1\r\nabc", "+\n" };
+    static const char *const streams[] = {
+        "", "+O", "$5\r\nhel", "$5\r\nhello\r", "*", ":1", "x", "$1\r\nabc", "+\n"
+    };
     for (size_t i = 0; i < COUNT(streams); i++) {
         struct resp_parser p;
         struct resp_item item, before;
@@ -432,7 +441,8 @@ TEST(every_status_has_a_text_of_its_own)
 {
     for (int a = RESP_OK; a <= RESP_TOO_DEEP + 1; a++)
         for (int b = RESP_OK; b < a; b++)
-            CHECK(strcmp(resp_status_text((enum resp_status)a), resp_status_text((enum resp_status)b)) != 0);
+            CHECK(strcmp(resp_status_text((enum resp_status)a),
+                         resp_status_text((enum resp_status)b)) != 0);
     CHECK_STR(resp_status_text((enum resp_status)(RESP_TOO_DEEP + 1)), "unknown status");
 }
 
@@ -463,7 +473,8 @@ TEST(with_all_limits_zero_only_what_is_empty_is_read)
     check_limited(&none, "+\r\n-\r\n:1\r\n$0\r\n\r\n$-1\r\n", "+. -. :1. $. $null.");
 }
 
-static void check_refused(const struct resp_limits *limits, const char *stream, enum resp_status status, size_t offset)
+static void check_refused(const struct resp_limits *limits, const char *stream,
+                          enum resp_status status, size_t offset)
 {
     struct reader r;
     reader_init(&r, limits);
@@ -530,7 +541,8 @@ static void read_in_pieces(const char *reply, size_t reply_size, size_t size, si
     while (!item.last) {
         const size_t there = reply_size - at < window ? reply_size - at : window;
         size_t consumed;
-        const enum resp_status status = resp_parse(&p, reply + at, there, there == window, &consumed, &item);
+        const enum resp_status status =
+            resp_parse(&p, reply + at, there, there == window, &consumed, &item);
         CHECK(status == RESP_OK || status == RESP_MORE);
         CHECK(consumed > 0 || (status == RESP_MORE && there < window));
         at += consumed;
@@ -579,11 +591,15 @@ TEST(pieces_know_where_they_belong)
 {
     struct reader r;
     reader_init(&r, &roomy);
-    reader_slide(&r, BYTES("*2\r\n*1\r\n$30\r\n0123456789abcdefghij0123456789\r\n-0123456789abcdefghij0123\r\n"), 23);
+    reader_slide(
+        &r,
+        BYTES("*2\r\n*1\r\n$30\r\n0123456789abcdefghij0123456789\r\n-0123456789abcdefghij0123\r\n"),
+        23);
     CHECK_SAID(&r, "*2 >*1 >>$0123456789abcdefgh~ >>~ij0123456789 >-0123456789abcdefghij01~ >~23.");
 }
 
-/* The window ends between the CR and the LF of a line, so the bytes before them are handed out without them. */
+/* The window ends between the CR and the LF of a line, so the bytes before them are handed out
+ * without them. */
 TEST(a_line_cut_between_cr_and_lf_ends_with_an_empty_piece)
 {
     struct resp_parser p;
@@ -627,7 +643,8 @@ TEST(no_byte_of_a_string_is_looked_at_twice)
         CHECK_INT(resp_parse(&p, reply, head, false, &consumed, &item), RESP_MORE);
         CHECK_INT(consumed, head);
         for (size_t arrived = head; arrived < size; arrived++) {
-            CHECK_INT(resp_parse(&p, reply + head, arrived - head, false, &consumed, &item), RESP_MORE);
+            CHECK_INT(resp_parse(&p, reply + head, arrived - head, false, &consumed, &item),
+                      RESP_MORE);
             memset(reply + head, '\n', arrived - head < 500 ? arrived - head : 500);
         }
         CHECK_INT(resp_parse(&p, reply + head, 502, false, &consumed, &item), RESP_OK);
@@ -663,7 +680,9 @@ static void add_meaning(struct meaning *m, const struct resp_item *item)
 /* The stream comes step bytes at a time into a buffer of window bytes. */
 static struct meaning meaning_of(const uint8_t *stream, size_t size, size_t step, size_t window)
 {
-    static const struct resp_limits limits = { .line_max = 30, .bulk_max = 40, .elements_max = 5, .depth_max = 3 };
+    static const struct resp_limits limits = {
+        .line_max = 30, .bulk_max = 40, .elements_max = 5, .depth_max = 3
+    };
     struct meaning m = { 0 };
     struct resp_parser p;
     size_t arrived = 0;
@@ -677,7 +696,8 @@ static struct meaning meaning_of(const uint8_t *stream, size_t size, size_t step
         m.stuck |= full && m.status <= RESP_MORE && consumed == 0;
         if (m.status == RESP_OK) add_meaning(&m, &item);
         if (m.status == RESP_MORE && arrived == size) break;
-        for (size_t i = 0; m.status == RESP_MORE && i < step && arrived < size && arrived - m.taken < window; i++)
+        for (size_t i = 0;
+             m.status == RESP_MORE && i < step && arrived < size && arrived - m.taken < window; i++)
             arrived++;
     } while (m.status <= RESP_MORE && !m.stuck);
     return m;
@@ -691,7 +711,8 @@ static uint64_t next_random(uint64_t *state)
     return *state >> 16; /* The low bits are the weakest. */
 }
 
-/* A reply or two of the table, with up to three bytes replaced by ones that mean something to the parser. */
+/* A reply or two of the table, with up to three bytes replaced by ones that mean something
+ * to the parser. */
 static size_t make_mutant(uint8_t stream[STREAM_MAX], uint64_t *random)
 {
     static const char bytes[] = "\r\n\r\n+-:$*0123456789a";
@@ -703,7 +724,8 @@ static size_t make_mutant(uint8_t stream[STREAM_MAX], uint64_t *random)
         size += replies[reply].size;
     }
     for (uint64_t i = next_random(random) % 4; i > 0; i--)
-        stream[next_random(random) % size] = (uint8_t)bytes[next_random(random) % (sizeof bytes - 1)];
+        stream[next_random(random) % size] =
+            (uint8_t)bytes[next_random(random) % (sizeof bytes - 1)];
     return size;
 }
 

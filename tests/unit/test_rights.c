@@ -1,4 +1,5 @@
-/* The rights that the command names where an ACL refuses something, held against the scripts of each kind. */
+/* The rights that the command names where an ACL refuses something, held against the scripts of
+ * each kind. */
 #include "../../tools/redlock/rights.c"
 
 #include "../../redlock/wire.h"
@@ -14,19 +15,34 @@ static const struct {
     const char *scripts[6];     /* Up to NULL. */
 } kinds[] = {
 #define ALL .ticket = true, .options.engine.wake_ups = true
-    { "a plain lock", { .name_count = 1, ALL }, 'k',
-      { WIRE_ACQUIRE_SCRIPT, WIRE_RESTORE_SCRIPT, WIRE_EXTEND_SCRIPT, WIRE_RELEASE_SCRIPT, WIRE_WAIT_SCRIPT } },
-    { "a permit", { .name_count = 1, .permits = 3, ALL }, 'n',
-      { WIRE_PERMIT_ACQUIRE_SCRIPT, WIRE_PERMIT_RESTORE_SCRIPT, WIRE_PERMIT_EXTEND_SCRIPT, WIRE_PERMIT_RELEASE_SCRIPT,
-        WIRE_PERMIT_WAIT_SCRIPT } },
-    { "a shared lock", { .name_count = 1, .is_shared = { true }, ALL }, 's',
-      { WIRE_SHARED_ACQUIRE_SCRIPT, WIRE_RESTORE_SCRIPT, WIRE_SHARED_EXTEND_SCRIPT, WIRE_SHARED_RELEASE_SCRIPT,
+    { "a plain lock",
+      { .name_count = 1, ALL },
+      'k',
+      { WIRE_ACQUIRE_SCRIPT, WIRE_RESTORE_SCRIPT, WIRE_EXTEND_SCRIPT, WIRE_RELEASE_SCRIPT,
         WIRE_WAIT_SCRIPT } },
-    { "a fair lock", { .name_count = 1, .fair = true, ALL }, 'f',
-      { WIRE_FAIR_ACQUIRE_SCRIPT, WIRE_FAIR_RESTORE_SCRIPT, WIRE_FAIR_EXTEND_SCRIPT, WIRE_FAIR_RELEASE_SCRIPT } },
-    { "a lock with Java", { .name_count = 1, .redisson = true, .options.engine.wake_ups = true }, 'j',
+    { "a permit",
+      { .name_count = 1, .permits = 3, ALL },
+      'n',
+      { WIRE_PERMIT_ACQUIRE_SCRIPT, WIRE_PERMIT_RESTORE_SCRIPT, WIRE_PERMIT_EXTEND_SCRIPT,
+        WIRE_PERMIT_RELEASE_SCRIPT, WIRE_PERMIT_WAIT_SCRIPT } },
+    { "a shared lock",
+      { .name_count = 1, .is_shared = { true }, ALL },
+      's',
+      { WIRE_SHARED_ACQUIRE_SCRIPT, WIRE_RESTORE_SCRIPT, WIRE_SHARED_EXTEND_SCRIPT,
+        WIRE_SHARED_RELEASE_SCRIPT, WIRE_WAIT_SCRIPT } },
+    { "a fair lock",
+      { .name_count = 1, .fair = true, ALL },
+      'f',
+      { WIRE_FAIR_ACQUIRE_SCRIPT, WIRE_FAIR_RESTORE_SCRIPT, WIRE_FAIR_EXTEND_SCRIPT,
+        WIRE_FAIR_RELEASE_SCRIPT } },
+    { "a lock with Java",
+      { .name_count = 1, .redisson = true, .options.engine.wake_ups = true },
+      'j',
       { WIRE_REDISSON_ACQUIRE_SCRIPT, WIRE_REDISSON_EXTEND_SCRIPT, WIRE_REDISSON_RELEASE_SCRIPT } },
-    { "a lock once per period", { .name_count = 1, .once_per_ms = 1000, ALL }, 'o', { WIRE_MARK_SCRIPT } },
+    { "a lock once per period",
+      { .name_count = 1, .once_per_ms = 1000, ALL },
+      'o',
+      { WIRE_MARK_SCRIPT } },
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -40,7 +56,8 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* A word in quotes after "(", such as 'zadd', is a command; after "#" it is the end of a key's name. */
+/* A word in quotes after "(", such as 'zadd', is a command; after "#" it is the end of
+ * a key's name. */
 static void expect_right_for(const char *list, const char *quoted, bool is_permit)
 {
     char word[WORD_MAX] = "", right[WORD_MAX + 12];
@@ -93,7 +110,10 @@ TEST(each_right_that_one_kind_alone_needs_is_for_something_in_its_scripts)
         (void)rights_list(list, RIGHTS_PART(kinds[i].letter), RIGHTS_PART('l') | RIGHTS_PART('k'));
         for (char *word = strtok(list, " "); word; word = strtok(NULL, " ")) {
             const char *hash = strchr(word, '#');
-            (void)snprintf(quoted, sizeof quoted, "'%s'", *word == '+' ? word + 1 : hash ? hash : "");
+            (void)snprintf(quoted, sizeof quoted, "'%s'",
+                           *word == '+' ? word + 1
+                           : hash       ? hash
+                                        : "");
             if (strcmp(quoted, "''") == 0 || strstr(word, "subscribe")) continue;
             TAP_CONTEXT("%s: %s", kinds[i].name, word);
             CHECK(is_in_scripts(i, quoted));
@@ -101,12 +121,14 @@ TEST(each_right_that_one_kind_alone_needs_is_for_something_in_its_scripts)
     }
 }
 
-static void expect_advice(const struct settings *settings, const char *is_told, const char *is_not_told)
+static void expect_advice(const struct settings *settings, const char *is_told,
+                          const char *is_not_told)
 {
     const char *advice = rights_advice(rights_parts(settings));
 
     TAP_CONTEXT("%.150s", strstr(advice, "; without") ? strstr(advice, "; without") : advice);
-    CHECK(strncmp(advice, "allow it: ACL SETUSER <user> ~RESOURCE ", 39) == 0 && strlen(advice) < ADVICE_MAX);
+    CHECK(strncmp(advice, "allow it: ACL SETUSER <user> ~RESOURCE ", 39) == 0 &&
+          strlen(advice) < ADVICE_MAX);
     CHECK(strstr(advice, is_told) != NULL);
     CHECK(!is_not_told || !strstr(advice, is_not_told));
 }
@@ -115,17 +137,26 @@ TEST(no_advice_names_an_option_that_changes_nothing_or_a_right_that_is_needed_wi
 {
     struct settings settings = { .name_count = 1, ALL };
 
-    expect_advice(&settings, "; without +info: --trust-unknown; without ~RESOURCE#ticket +time: --no-ticket; without ", NULL);
+    expect_advice(
+        &settings,
+        "; without +info: --trust-unknown; without ~RESOURCE#ticket +time: --no-ticket; without ",
+        NULL);
     settings.options.engine.trust_unknown = true;
     expect_advice(&settings, "; without ~RESOURCE#ticket +time: --no-ticket", "trust-unknown");
     settings.ticket = false;
-    expect_advice(&settings, "; without ~RESOURCE#waiters* ~RESOURCE#writer &redlock:* +zadd +zrem +zpopmin +publish +subscribe: "
-                  "--no-wake-ups", "+time");
+    expect_advice(&settings,
+                  "; without ~RESOURCE#waiters* ~RESOURCE#writer &redlock:* +zadd +zrem +zpopmin "
+                  "+publish +subscribe: "
+                  "--no-wake-ups",
+                  "+time");
     settings.options.engine.wake_ups = false;
     expect_advice(&settings, "+evalsha", "; without");
     settings.fair = settings.ticket = settings.options.engine.wake_ups = true;
-    expect_advice(&settings, "; without ~RESOURCE#ticket: --no-ticket; without ~RESOURCE#waiters* ~RESOURCE#writer &redlock:* "
-                  "+zpopmin +publish +subscribe: --no-wake-ups", "; without ~RESOURCE#ticket +time");
+    expect_advice(&settings,
+                  "; without ~RESOURCE#ticket: --no-ticket; without ~RESOURCE#waiters* "
+                  "~RESOURCE#writer &redlock:* "
+                  "+zpopmin +publish +subscribe: --no-wake-ups",
+                  "; without ~RESOURCE#ticket +time");
     settings.fair = settings.ticket = false;
     settings.redisson = true;
     expect_advice(&settings, "+hset", "wake-ups");

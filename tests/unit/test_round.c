@@ -1,5 +1,5 @@
-/* Votes and verdict, exhausted. The test plays every round of one to five nodes, in every order, with
- * every vote, in time and too late. */
+/* Votes and verdict, exhausted. The test plays every round of one to five nodes, in every order,
+ * with every vote, in time and too late. */
 #include "../tap.h"
 
 #include "../../redlock/quorum.h"
@@ -21,8 +21,10 @@ static enum verdict verdict_in_time(const struct redlock_round *round)
     return round_verdict(round, 1000 + IN_TIME_US, 0);
 }
 
-/* The oracle for the possible ends of the round. It tries all the ways in which the votes that are missing may fall. */
-static void outcomes(unsigned node_count, unsigned granted, unsigned missing, bool *can_win, bool *can_lose)
+/* The oracle for the possible ends of the round. It tries all the ways in which the votes that are
+ * missing may fall. */
+static void outcomes(unsigned node_count, unsigned granted, unsigned missing, bool *can_win,
+                     bool *can_lose)
 {
     if (missing > 0) {
         outcomes(node_count, granted + 1, missing - 1, can_win, can_lose);
@@ -48,7 +50,8 @@ static const enum redlock_vote kinds[] = {
     REDLOCK_VOTE_GRANTED, REDLOCK_VOTE_REFUSED, REDLOCK_VOTE_UNKNOWN, REDLOCK_VOTE_NOT_ASKED
 };
 
-/* Lets each node that has not voted vote next, in each way, and checks the verdict after each vote. */
+/* Lets each node that has not voted vote next, in each way, and checks the verdict
+ * after each vote. */
 static void every_vote(struct redlock_round round, unsigned voted, unsigned granted)
 {
     unsigned n = round.node_count, missing = n - (unsigned)__builtin_popcount(voted);
@@ -91,10 +94,12 @@ TEST(every_split_of_every_number_of_nodes_ends_as_soon_as_it_is_certain)
             for (unsigned refused = 0; granted + refused <= n; refused++) {
                 struct redlock_round round = begin(n);
                 for (unsigned k = 0; k < granted; k++) round_vote(&round, k, REDLOCK_VOTE_GRANTED);
-                for (unsigned k = granted; k < granted + refused; k++) round_vote(&round, k, REDLOCK_VOTE_REFUSED);
+                for (unsigned k = granted; k < granted + refused; k++)
+                    round_vote(&round, k, REDLOCK_VOTE_REFUSED);
                 CHECK_INT(verdict_in_time(&round), expected(n, granted, n - granted - refused));
                 round_close(&round);
-                CHECK_INT(verdict_in_time(&round), granted >= n / 2 + 1 ? VERDICT_WON : VERDICT_LOST);
+                CHECK_INT(verdict_in_time(&round),
+                          granted >= n / 2 + 1 ? VERDICT_WON : VERDICT_LOST);
             }
 }
 

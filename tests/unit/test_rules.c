@@ -1,4 +1,5 @@
-/* The rules of safety, S1 to S16 without S15, each told as stories of virtual time. Known only from redlock.h. */
+/* The rules of safety, S1 to S16 without S15, each told as stories of virtual time. Known
+ * only from redlock.h. */
 #include "../world/story.h"
 
 #include "../../redlock/wire.h"
@@ -43,7 +44,8 @@ TEST(s1_every_number_of_nodes_wins_with_a_quorum_alive_and_loses_with_one_less)
 static void acquire_with_mask(unsigned n, unsigned mask, bool hung)
 {
     CLUSTER_COLD(n, 1, (void)0);
-    const enum redlock_status expected = n - bits(mask) >= n / 2 + 1 ? REDLOCK_OK : REDLOCK_NO_QUORUM;
+    const enum redlock_status expected =
+        n - bits(mask) >= n / 2 + 1 ? REDLOCK_OK : REDLOCK_NO_QUORUM;
     if (hung) RUN_MS(STORY_SETTLE_MS);
     for (unsigned k = 0; k < n; k++) {
         if (mask >> k & 1 && hung)
@@ -81,8 +83,8 @@ TEST(s1_every_mask_of_hung_nodes_wins_exactly_when_a_quorum_answers)
 TEST(s1_clients_that_reach_different_minorities_do_not_both_win)
 {
     CLUSTER_COLD(5, 2, (void)0);
-    for (unsigned k = 0; k < 5; k++)
-        cluster_cut(cluster, k < 2 ? 1 : 0, k, false); /* The first client sees 0 and 1, the second the rest. */
+    /* The first client sees 0 and 1, the second the rest. */
+    for (unsigned k = 0; k < 5; k++) cluster_cut(cluster, k < 2 ? 1 : 0, k, false);
     START_ACQUIRE(0, "door", DOOR_TTL, 0);
     START_ACQUIRE(1, "door", DOOR_TTL, 0);
     UNTIL_DONE(0);
@@ -105,13 +107,14 @@ TEST(s1_two_halves_of_an_even_number_are_no_quorum)
 
 /* ---- S2: validity = ttl - elapsed - drift ---- */
 
-static void acquire_and_count(uint32_t ttl_ms, uint32_t drift_ppm, uint64_t delay_us, uint64_t expected_us)
+static void acquire_and_count(uint32_t ttl_ms, uint32_t drift_ppm, uint64_t delay_us,
+                              uint64_t expected_us)
 {
     for (unsigned n = 1; n <= 5; n++) {
         CLUSTER_OF(n, 1, config.drift_ppm = drift_ppm);
         DELAY_ALL_US(delay_us);
-        TAP_CONTEXT("%u nodes, TTL %u ms, drift %u ppm, delay %u us", n, (unsigned)ttl_ms, (unsigned)drift_ppm,
-                    (unsigned)delay_us);
+        TAP_CONTEXT("%u nodes, TTL %u ms, drift %u ppm, delay %u us", n, (unsigned)ttl_ms,
+                    (unsigned)drift_ppm, (unsigned)delay_us);
         ACQUIRE(0, "door", ttl_ms);
         EXPECT_STATUS(0, expected_us > 0 ? REDLOCK_OK : REDLOCK_TOO_LATE);
         CHECK_INT(VALID_US(0), expected_us);
@@ -290,7 +293,8 @@ static void acquire_answered(const char *reply)
     for (unsigned k = 0; k < 3; k++) DOES_BUT_ANSWERS(k, "SET", reply);
     TAP_CONTEXT("%s", reply);
     ACQUIRE(0, "door", 2000);
-    CHECK(redlock_lock_status(LOCK(0)) == REDLOCK_NO_QUORUM || redlock_lock_status(LOCK(0)) == REDLOCK_TAKEN);
+    CHECK(redlock_lock_status(LOCK(0)) == REDLOCK_NO_QUORUM ||
+          redlock_lock_status(LOCK(0)) == REDLOCK_TAKEN);
     EXPECT_NOT_HELD(0);
     for (unsigned k = 0; k < 3; k++) CHECK(redlock_vote_of(LOCK(0), k) != REDLOCK_VOTE_GRANTED);
     RUN_MS(3000);
@@ -301,9 +305,12 @@ static void acquire_answered(const char *reply)
 TEST(s3_only_the_exact_ok_is_a_grant)
 {
     static const char *const replies[] = {
-        "+QUEUED\r\n", "+ok\r\n", "+Ok\r\n", "+OK \r\n", "+ OK\r\n", "+OKAY\r\n", "+O\r\n", "+\r\n", "+PONG\r\n",
-        "-OK\r\n", "-ERR OK\r\n", "-\r\n", ":1\r\n", ":0\r\n", ":-1\r\n", "$2\r\nOK\r\n", "$1\r\n1\r\n", "$0\r\n\r\n",
-        "$-1\r\n", "*0\r\n", "*-1\r\n", "*1\r\n+OK\r\n", "*2\r\n+OK\r\n+OK\r\n", "_\r\n", "#t\r\n", ",1\r\n", "(1\r\n",
+        "+QUEUED\r\n", "+ok\r\n", "+Ok\r\n", "+OK \r\n", "+ OK\r\n", "+OKAY\r\n", "+O\r\n", "+\r\n",
+        "+PONG\r\n",
+        "-OK\r\n", "-ERR OK\r\n", "-\r\n", ":1\r\n", ":0\r\n", ":-1\r\n", "$2\r\nOK\r\n",
+        "$1\r\n1\r\n", "$0\r\n\r\n",
+        "$-1\r\n", "*0\r\n", "*-1\r\n", "*1\r\n+OK\r\n", "*2\r\n+OK\r\n+OK\r\n", "_\r\n", "#t\r\n",
+        ",1\r\n", "(1\r\n",
         "=6\r\ntxt:OK\r\n",
     };
     for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) acquire_answered(replies[i]);
@@ -326,7 +333,8 @@ static void extend_answered(const char *reply)
 TEST(s3_only_the_exact_one_confirms_an_extension)
 {
     static const char *const replies[] = {
-        "+OK\r\n", "+1\r\n", ":2\r\n", ":0\r\n", ":-1\r\n", ":10\r\n", "$1\r\n1\r\n", "$-1\r\n", "*0\r\n", "*-1\r\n",
+        "+OK\r\n", "+1\r\n", ":2\r\n", ":0\r\n", ":-1\r\n", ":10\r\n", "$1\r\n1\r\n", "$-1\r\n",
+        "*0\r\n", "*-1\r\n",
         "*1\r\n:1\r\n", "-1\r\n", ":9223372036854775807\r\n", "#t\r\n",
     };
     for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) extend_answered(replies[i]);
@@ -477,8 +485,8 @@ TEST(s5_a_debt_is_paid_when_the_node_is_reached_again)
 TEST(s5_a_debt_is_paid_once_more_for_an_acquire_that_arrives_after_its_release)
 {
     CLUSTER(3);
-    DELAY_US(1, 600000); DELAY_US(2, 600000); /* Bytes that leave now are under way for long, even when the
-                                               * connection is gone. */
+    /* Bytes that leave now are under way for long, even when the connection is gone. */
+    DELAY_US(1, 600000); DELAY_US(2, 600000);
     START_ACQUIRE(0, "door", DOOR_TTL, 0);
     RUN_MS(100);
     DELAY_US(1, CLUSTER_DELAY_US); DELAY_US(2, CLUSTER_DELAY_US);
@@ -495,7 +503,8 @@ TEST(s5_a_debt_is_paid_once_more_for_an_acquire_that_arrives_after_its_release)
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
-/* Client 0 holds the door, and its first SET to node 2 is under way for a second, on a connection that broke. */
+/* Client 0 holds the door, and its first SET to node 2 is under way for a second, on a connection
+ * that broke. */
 #define FIRST_SET_IS_LATE(is_lost)                          \
     CLUSTER(3);                                             \
     DELAY_US(2, 1000000);                                   \
@@ -543,7 +552,8 @@ TEST(s5_a_debt_of_which_nothing_is_found_twice_is_none)
     CHECK_INT(CALLS(2, "RELEASE"), 2);
 }
 
-/* Neither SET arrives. The second release has found a key nevertheless, so that it takes two more. */
+/* Neither SET arrives. The second release has found a key nevertheless, so that it
+ * takes two more. */
 TEST(s5_a_debt_of_which_nothing_is_found_twice_but_not_in_a_row_goes_on)
 {
     FIRST_SET_IS_LATE(true);
@@ -782,7 +792,8 @@ TEST(s7_after_a_release_nothing_of_that_lock_is_sent)
 
 /* ---- S8: a vote counts once per node and round, and only for its round ---- */
 
-/* Node 2 grants the first attempt so late that the answer comes during the second, in which only node 0 grants. */
+/* Node 2 grants the first attempt so late that the answer comes during the second, in which only
+ * node 0 grants. */
 TEST(s8_a_late_grant_of_one_attempt_does_not_count_for_the_next)
 {
     CLUSTER_OF(3, 1, config.retry_ms = 1);
@@ -841,7 +852,8 @@ TEST(s8_a_late_answer_of_a_lost_round_does_not_disturb_a_later_lock)
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
-/* The keys outlive the validity by the drift, so that the releases that make way for the new attempt are confirmed. */
+/* The keys outlive the validity by the drift, so that the releases that make way for the new
+ * attempt are confirmed. */
 TEST(s8_a_confirmed_release_is_no_grant_of_the_acquire_behind_it)
 {
     CLUSTER(3);
@@ -903,7 +915,8 @@ TEST(s9_an_extension_confirmed_after_the_old_end_does_not_count)
     EXPECT_NOT_HELD(0);
 }
 
-/* All but the last confirmation of the quorum come in time; the last waits in a socket until the old end is over. */
+/* All but the last confirmation of the quorum come in time; the last waits in a socket until the
+ * old end is over. */
 static void extend_with_last_answer_late(unsigned n, bool ticks_first)
 {
     CLUSTER(n);
@@ -1184,7 +1197,8 @@ TEST(s11_a_restarted_node_does_not_vote_for_a_rival_of_the_holder)
     EXPECT_HELD(0);
 }
 
-/* A first contact with a node that reports this uptime. It has no vote for so long, by half a second. */
+/* A first contact with a node that reports this uptime. It has no vote for so long, by
+ * half a second. */
 static void expect_guard_of(const char *uptime, uint32_t guard_ms)
 {
     CLUSTER_COLD(1, 1, (void)0);
@@ -1214,9 +1228,11 @@ TEST(s11_at_first_contact_a_second_less_than_the_uptime_is_believed)
 
 TEST(s11_a_missing_or_absurd_uptime_means_a_full_guard)
 {
-    static const char *const absurd[] = { "", "-1", "-3600", "abc", "12x", "1.5", "1e9", " 5000", "+5000", "0x9999", "--1",
-                                          "9223372036854775807", "9223372036854775808", "18446744073709551616",
-                                          "99999999999999999999999999999999999999999999999999999999999999999999" };
+    static const char *const absurd[] = {
+        "", "-1", "-3600", "abc", "12x", "1.5", "1e9", " 5000", "+5000", "0x9999", "--1",
+        "9223372036854775807", "9223372036854775808", "18446744073709551616",
+        "99999999999999999999999999999999999999999999999999999999999999999999"
+    };
     for (size_t i = 0; i < sizeof absurd / sizeof absurd[0]; i++) expect_guard_of(absurd[i], 30000);
 }
 
@@ -1283,8 +1299,10 @@ TEST(s30_the_uptime_of_a_promoted_server_is_not_believed)
     NODE(0)->second_offset = 1729;
     RUN_MS(3000);
     EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_RESTARTED);
-    redlock_describe_node(&cluster->clients[0].engine, 0, cluster_client_now(cluster, 0), words, sizeof words);
-    CHECK(strstr(words, "was a replica (failover), met ") && strstr(words, "no vote for another 2"));
+    redlock_describe_node(&cluster->clients[0].engine, 0, cluster_client_now(cluster, 0), words,
+                          sizeof words);
+    CHECK(strstr(words, "was a replica (failover), met ") &&
+          strstr(words, "no vote for another 2"));
     RUN_MS(REDLOCK_GUARD_MS - 3500);
     CHECK(!VOTES(0, 0));
     RUN_MS(1000);
@@ -1399,7 +1417,8 @@ TEST(s12_a_managed_node_in_cluster_mode_votes_and_no_other_or_replica_or_sentine
 {
     static const struct redlock_login managed = { .managed = true };
     CLUSTER_COLD(4, 1, (void)0);
-    for (unsigned k = 0; k < 3; k++) CHECK_INT(redlock_set_login(ENGINE(0), k, &managed), REDLOCK_OK);
+    for (unsigned k = 0; k < 3; k++)
+        CHECK_INT(redlock_set_login(ENGINE(0), k, &managed), REDLOCK_OK);
     NODE(3)->mode = NODE(0)->mode = NODE(1)->mode = "cluster";
     NODE(1)->role = MODEL_REPLICA;
     NODE(2)->mode = "sentinel";
@@ -1428,11 +1447,14 @@ TEST(s12_a_lock_of_managed_nodes_needs_the_same_braces_in_each_name)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         CLUSTER_COLD(1, 1, (void)0);
-        CHECK_INT(redlock_set_login(ENGINE(0), 0, &(struct redlock_login){ .managed = true }), REDLOCK_OK);
+        CHECK_INT(redlock_set_login(ENGINE(0), 0, &(struct redlock_login){ .managed = true }),
+                  REDLOCK_OK);
         struct redlock_name names[2] = { 0 };
         unsigned count = 0;
         for (; count < 2 && cases[i].names[count]; count++)
-            names[count] = (struct redlock_name){ .bytes = cases[i].names[count], .size = strlen(cases[i].names[count]) };
+            names[count] = (struct redlock_name){
+                .bytes = cases[i].names[count], .size = strlen(cases[i].names[count])
+            };
         struct redlock_request request = { .set = names, .set_count = count, .ttl_ms = DOOR_TTL };
         TAP_CONTEXT("%s", cases[i].names[0]);
         CHECK_INT(cluster_acquire(cluster, 0, 0, &request), cases[i].status);
@@ -1601,7 +1623,8 @@ TEST(s5_a_node_that_runs_no_scripts_has_no_vote)
 TEST(a_proxy_that_runs_no_script_without_keys_has_a_vote)
 {
     CLUSTER_COLD(1, 1, (void)0);
-    ANSWERS(0, "EVAL", "-ERR for redis cluster, eval/evalsha number of keys can't be negative or zero\r\n");
+    ANSWERS(0, "EVAL",
+            "-ERR for redis cluster, eval/evalsha number of keys can't be negative or zero\r\n");
     RUN_MS(STORY_SETTLE_MS);
     CHECK(VOTES(0, 0));
 }
@@ -1609,7 +1632,9 @@ TEST(a_proxy_that_runs_no_script_without_keys_has_a_vote)
 /* An echo of the command as it was sent, and a name in small letters. */
 TEST(s5_a_node_that_does_not_know_EVALSHA_gets_the_text_of_each_script)
 {
-    static const char *const errors[] = { "-ERR unknown command `EVALSHA`\r\n", "-ERR 'evalsha' is disabled\r\n" };
+    static const char *const errors[] = {
+        "-ERR unknown command `EVALSHA`\r\n", "-ERR 'evalsha' is disabled\r\n"
+    };
 
     for (unsigned i = 0; i < 2; i++) {
         CLUSTER(1);
@@ -1653,7 +1678,8 @@ TEST(s5_a_node_without_EVALSHA_gets_the_text_of_each_script)
     }
 }
 
-/* Servers without a run_id, such as Dragonfly, and Kvrocks, which hides the master_replid as well. */
+/* Servers without a run_id, such as Dragonfly, and Kvrocks, which hides the
+ * master_replid as well. */
 static void take_run_ids(struct cluster *cluster, unsigned count, bool hides_replid)
 {
     for (unsigned k = 0; k < count; k++) {
@@ -1671,7 +1697,9 @@ TEST(s12_a_server_without_a_run_id_votes_once_it_is_known_for_the_guard)
         RUN_MS(REDLOCK_GUARD_MS - 1000);
         CHECK(!VOTES(0, 0));
         EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_RESTARTED);
-        EXPECT_WORDS(0, 0, "has no run_id, so a failover would not show, met 28 s ago, no vote for another 2 s");
+        EXPECT_WORDS(
+            0, 0,
+            "has no run_id, so a failover would not show, met 28 s ago, no vote for another 2 s");
         RUN_MS(2000);
         for (unsigned k = 0; k < 3; k++) CHECK(VOTES(0, k) && redlock_node_run_id(ENGINE(0), k));
         RESET(0, 0);
@@ -1697,8 +1725,9 @@ TEST(s11_a_restart_of_a_server_without_a_run_id_shows_in_its_uptime)
     }
 }
 
-/* Its uptime, of whole seconds, is that of a server that has been up since we met it, to the second. */
-TEST(s11_a_server_without_a_run_id_may_have_restarted_if_its_uptime_is_within_a_second_of_our_knowledge)
+/* Its uptime, of whole seconds, is that of a server that has been up since we met it,
+ * to the second. */
+TEST(s11_a_server_without_a_run_id_may_have_restarted_if_its_uptime_is_within_a_second_of_ours)
 {
     static const char *const uptimes[] = { "40", "42" };
 
@@ -1735,7 +1764,8 @@ TEST(s12_servers_without_a_run_id_that_cannot_be_told_apart_have_one_vote)
     NODE(2)->process_id = NODE(1)->process_id;
     RUN_MS(REDLOCK_GUARD_MS + 1000);
     CHECK(VOTES(0, 0) && VOTES(0, 1) + VOTES(0, 2) == 1);
-    EXPECT_WORDS(0, VOTES(0, 1) ? 2 : 1, "or both name no run_id, and the same process_id and tcp_port");
+    EXPECT_WORDS(0, VOTES(0, 1) ? 2 : 1,
+                 "or both name no run_id, and the same process_id and tcp_port");
 }
 
 TEST(s12_servers_without_a_run_id_vote_at_once_if_they_are_trusted)
@@ -1814,8 +1844,10 @@ TEST(s13_the_count_begins_anew_with_each_acquire)
 
 /* ---- S14: the next attempt waits a random time, at least as long as the last round took ---- */
 
-/* Between one attempt's start and the next, of the client that asks for this TTL; how many there were. */
-static unsigned gaps_between_attempts(const struct model_node *node, int64_t ttl_ms, uint64_t gaps[], unsigned max)
+/* Between one attempt's start and the next, of the client that asks for this TTL; how
+ * many there were. */
+static unsigned gaps_between_attempts(const struct model_node *node, int64_t ttl_ms,
+                                      uint64_t gaps[], unsigned max)
 {
     unsigned count = 0;
     uint64_t last = 0;
@@ -1912,13 +1944,16 @@ TEST(s16_bytes_that_are_not_resp2_end_the_connection_with_an_unknown_vote)
 {
     static const char *const hostile[] = {
         /* Other languages, such as RESP3, HTTP, TLS, SSH, SMTP, and silence made of line ends. */
-        "%1\r\n+a\r\n:1\r\n", "#t\r\n", "_\r\n", ",1.5\r\n", "(12\r\n", "~1\r\n:1\r\n", ">1\r\n+a\r\n", "!3\r\nERR\r\n",
-        "HTTP/1.1 400 Bad Request\r\n\r\n", "\x15\x03\x01\x02\x02\x16", "SSH-2.0-OpenSSH_9.2\r\n", "220 smtp\r\n",
+        "%1\r\n+a\r\n:1\r\n", "#t\r\n", "_\r\n", ",1.5\r\n", "(12\r\n", "~1\r\n:1\r\n",
+        ">1\r\n+a\r\n", "!3\r\nERR\r\n",
+        "HTTP/1.1 400 Bad Request\r\n\r\n", "\x15\x03\x01\x02\x02\x16", "SSH-2.0-OpenSSH_9.2\r\n",
+        "220 smtp\r\n",
         "\r\n", "\n", " ",
         /* Numbers that are none, or too large. */
         ":\r\n", ":1 \r\n", ":+1\r\n", ":01\r\n", ":--1\r\n", ":1x\r\n", ":9223372036854775808\r\n",
         ":99999999999999999999999\r\n",
-        "$-2\r\n", "$01\r\na\r\n", "$\r\n", "$65537\r\n", "$536870913\r\n", "$18446744073709551615\r\n",
+        "$-2\r\n", "$01\r\na\r\n", "$\r\n", "$65537\r\n", "$536870913\r\n",
+        "$18446744073709551615\r\n",
         "$18446744073709551618\r\n",
         "*-2\r\n", "*\r\n", "*4294967296\r\n", "*2147483648\r\n", "*18446744073709551617\r\n",
         /* Broken ends, and too deep. */
@@ -1988,7 +2023,9 @@ static void push_unasked(const char *bytes, size_t size)
 
 TEST(s16_an_answer_that_nobody_asked_for_ends_the_connection)
 {
-    static const char *const replies[] = { "+OK\r\n", ":1\r\n", "$-1\r\n", "-ERR bored\r\n", "*0\r\n", "*1\r\n:1\r\n" };
+    static const char *const replies[] = {
+        "+OK\r\n", ":1\r\n", "$-1\r\n", "-ERR bored\r\n", "*0\r\n", "*1\r\n:1\r\n"
+    };
     for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++)
         push_unasked(replies[i], strlen(replies[i]));
 }
@@ -2041,7 +2078,8 @@ TEST(s16_a_handshake_answered_with_nonsense_gives_no_vote)
 {
     static const char *const commands[] = { "INFO", "EVAL" };
     static const char *const bytes[] = {
-        "+OK\r\n", ":1\r\n", "$-1\r\n", "*-1\r\n", "*0\r\n", "$0\r\n\r\n", "%0\r\n", "HTTP/1.1 400\r\n",
+        "+OK\r\n", ":1\r\n", "$-1\r\n", "*-1\r\n", "*0\r\n", "$0\r\n\r\n", "%0\r\n",
+        "HTTP/1.1 400\r\n",
         "$5\r\nabc\r\n\r\n", "*1\r\n:1\r\n", "*1\r\n*1\r\n$6\r\nmaster\r\n", "+master\r\n",
     };
     for (size_t c = 0; c < 2; c++)
@@ -2130,7 +2168,8 @@ TEST(s24_a_fair_lock_polls_by_one_token_and_each_acquire_has_another)
     CHECK(strcmp(now, first) != 0);
 }
 
-/* Commands sent on a connection that broke are executed after the round that was counted, and give nothing away. */
+/* Commands sent on a connection that broke are executed after the round that was counted, and give
+ * nothing away. */
 TEST(s24_a_poll_of_an_older_round_changes_nothing)
 {
     CLUSTER_OF(3, 2, (void)0);
@@ -2146,13 +2185,16 @@ TEST(s24_a_poll_of_an_older_round_changes_nothing)
     UNTIL_DONE(1);
     EXPECT_STATUS(1, REDLOCK_OK);
     redlock_token(LOCK(1), token);
-    start_fair(cluster, 0, 100000);     /* Another is in the queue, and by an earlier turn where this one's has run out. */
+    /* Another is in the queue, and by an earlier turn where this one's has run out. */
+    start_fair(cluster, 0, 100000);
     RUN_MS(WIRE_FAIR_LEASE_MS + 1000);
     CHECK(LOCK(1)->round.number > old);
     snprintf(place, sizeof place, "%u %u 1 ", turn.number + 9, old);
-    const int size = snprintf(text, sizeof text, "*10\r\n$4\r\nEVAL\r\n$%zu\r\n%s\r\n$1\r\n1\r\n$4\r\ndoor\r\n$40\r\n%s\r\n"
-                              "$5\r\n10000\r\n$1\r\n0\r\n$1\r\n1\r\n$1\r\n1\r\n$%zu\r\n%s\r\n",
-                              strlen(WIRE_FAIR_ACQUIRE_SCRIPT), WIRE_FAIR_ACQUIRE_SCRIPT, token, strlen(place), place);
+    const int size = snprintf(
+        text, sizeof text,
+        "*10\r\n$4\r\nEVAL\r\n$%zu\r\n%s\r\n$1\r\n1\r\n$4\r\ndoor\r\n$40\r\n%s\r\n"
+        "$5\r\n10000\r\n$1\r\n0\r\n$1\r\n1\r\n$1\r\n1\r\n$%zu\r\n%s\r\n",
+        strlen(WIRE_FAIR_ACQUIRE_SCRIPT), WIRE_FAIR_ACQUIRE_SCRIPT, token, strlen(place), place);
     for (unsigned k = 0; k < 3; k++) {
         model_session_begin(NODE(k), &late);
         model_session_receive(NODE(k), &late, text, (size_t)size, cluster_node_now(cluster, k));
@@ -2188,8 +2230,8 @@ TEST(s25_nobody_who_comes_behind_a_waiter_that_is_queued_gets_in_before_it)
 
 /* ---- S26: a lock of Redisson's is of one node ---- */
 
-/* A Java holder takes several nodes one after the other without a look at the clock. A quorum of such
- * locks is no promise. */
+/* A Java holder takes several nodes one after the other without a look at the clock. A quorum of
+ * such locks is no promise. */
 TEST(s26_a_lock_of_Redissons_is_of_one_node_only)
 {
     for (unsigned n = 1; n <= 5; n++) {
@@ -2197,7 +2239,8 @@ TEST(s26_a_lock_of_Redissons_is_of_one_node_only)
         struct redlock_request request = story_request("door", DOOR_TTL, 0);
         request.kind = &redlock_redisson;
         CHECK_INT(cluster_acquire(cluster, 0, 0, &request), n == 1 ? REDLOCK_OK : REDLOCK_BAD_KIND);
-        CHECK_INT(cluster_adopt_as(cluster, 0, 1, &redlock_redisson, "door", "0123456789abcdef0123456789abcdef01234567"),
+        CHECK_INT(cluster_adopt_as(cluster, 0, 1, &redlock_redisson, "door",
+                                   "0123456789abcdef0123456789abcdef01234567"),
                   n == 1 ? REDLOCK_OK : REDLOCK_BAD_KIND);
         CHECK_INT(redlock_idle(LOCK(0)), n > 1);
     }

@@ -1,4 +1,5 @@
-/* scan: the state that the keys of one name on all nodes make up, and the keys that may be removed. */
+/* scan: the state that the keys of one name on all nodes make up, and the keys that
+ * may be removed. */
 #include "../../tools/admin/classes.c"
 
 #include "../../redlock/quorum.h"
@@ -41,10 +42,10 @@ static struct scan_sight queue_of(const char *first, int64_t lease_ms, uint32_t 
     return sight;
 }
 
-#define JUDGE(...)                                                                                      \
-    do {                                                                                                \
-        struct scan_sight sights_[] = { __VA_ARGS__ };                                                  \
-        scan_judge(&judgement, sights_, sizeof sights_ / sizeof sights_[0], false, GUARD_MS);           \
+#define JUDGE(...) \
+    do { \
+        struct scan_sight sights_[] = { __VA_ARGS__ }; \
+        scan_judge(&judgement, sights_, sizeof sights_ / sizeof sights_[0], false, GUARD_MS); \
     } while (0)
 
 #define CHECK_CLASSES(expected) CHECK_INT(judgement.classes, expected)
@@ -63,8 +64,11 @@ TEST(one_value_on_a_quorum_is_held_and_on_all_nodes_no_more_than_that)
 
 TEST(a_queue_is_told_by_its_first_on_most_nodes_and_ends_with_its_lease)
 {
-    struct scan_sight sights[] = { queue_of(A ":0123456789abcdef:7 1000", 900, 3), queue_of(B ":0123456789abcdef:8 1001", 4000, 1),
-                                   queue_of(A ":0123456789abcdef:7 1007", 1200, 3), sight_of(SIGHT_ABSENT, 0, 0) };
+    struct scan_sight sights[] = {
+        queue_of(A ":0123456789abcdef:7 1000", 900, 3),
+        queue_of(B ":0123456789abcdef:8 1001", 4000, 1),
+        queue_of(A ":0123456789abcdef:7 1007", 1200, 3), sight_of(SIGHT_ABSENT, 0, 0)
+    };
 
     scan_judge(&judgement, sights, 4, true, GUARD_MS);
     CHECK_CLASSES(BIT(QUEUE_IDLE));
@@ -120,7 +124,9 @@ TEST(s7_a_node_that_has_restarted_may_have_forgotten_a_lock_that_is_held)
 /* Each node has one of: nothing, A, A without a TTL, B, silent, forgot; on up to five nodes. */
 TEST(s7_nothing_is_removed_that_with_all_nodes_that_cannot_tell_would_be_on_a_quorum)
 {
-    const struct scan_sight choices[] = { NOTHING, HAS(A, 9000), HAS(A, NEVER), HAS(B, 8000), SILENT, FORGOT };
+    const struct scan_sight choices[] = {
+        NOTHING, HAS(A, 9000), HAS(A, NEVER), HAS(B, 8000), SILENT, FORGOT
+    };
 
     for (unsigned count = 1; count <= 5; count++) {
         unsigned worlds = 1;
@@ -139,7 +145,8 @@ TEST(s7_nothing_is_removed_that_with_all_nodes_that_cannot_tell_would_be_on_a_qu
                 CHECK((is_a ? of[1] : of[3]) + of[4] + of[5] < quorum_of(count));
                 CHECK_INT(judgement.endless >> k & 1, is_a && of[2] > 0);
             }
-            if (of[1] + of[2] >= quorum_of(count) || of[3] >= quorum_of(count)) CHECK(judgement.classes & BIT(HELD));
+            if (of[1] + of[2] >= quorum_of(count) || of[3] >= quorum_of(count))
+                CHECK(judgement.classes & BIT(HELD));
         }
     }
 }
@@ -301,10 +308,12 @@ TEST(a_value_that_is_longer_than_any_locks_is_data)
 {
     static const char name[] = " 123456789 123456789 123456789 123456789 123456789 123456789 123";
 
-    JUDGE(HAS(A " 123456789 123456789 123456789 123456789 123456789 123456789 123", 9000), NOTHING, NOTHING);
+    JUDGE(HAS(A " 123456789 123456789 123456789 123456789 123456789 123456789 123", 9000), NOTHING,
+          NOTHING);
     CHECK_CLASSES(BIT(LEFTOVER));
     CHECK_INT(sizeof A + sizeof name - 2, REDLOCK_VALUE_TEXT);
-    JUDGE(HAS(A " 123456789 123456789 123456789 123456789 123456789 123456789 1234", 9000), NOTHING, NOTHING);
+    JUDGE(HAS(A " 123456789 123456789 123456789 123456789 123456789 123456789 1234", 9000), NOTHING,
+          NOTHING);
     CHECK_CLASSES(BIT(DATA));
 }
 

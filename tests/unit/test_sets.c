@@ -3,12 +3,16 @@
 
 enum { DOOR_TTL = 10000, HEAD = 8 };    /* Bytes that each name but the first adds. */
 
-static struct redlock_request request_of(struct redlock_name *names, unsigned count, uint32_t wait_ms)
+static struct redlock_request request_of(struct redlock_name *names, unsigned count,
+                                         uint32_t wait_ms)
 {
-    return (struct redlock_request){ .set = names, .set_count = count, .ttl_ms = DOOR_TTL, .wait_ms = wait_ms };
+    return (struct redlock_request){
+        .set = names, .set_count = count, .ttl_ms = DOOR_TTL, .wait_ms = wait_ms
+    };
 }
 
-static enum redlock_status acquire_set(struct cluster *cluster, unsigned client, struct redlock_name *names, unsigned count)
+static enum redlock_status acquire_set(struct cluster *cluster, unsigned client,
+                                       struct redlock_name *names, unsigned count)
 {
     const struct redlock_request request = request_of(names, count, 0);
 
@@ -17,7 +21,9 @@ static enum redlock_status acquire_set(struct cluster *cluster, unsigned client,
 
 #define NAME(text) { .bytes = (text), .size = sizeof(text) - 1 }
 #define ACQUIRE_SET(client, names) \
-    CHECK_INT(acquire_set(cluster, (client), (names), sizeof(names) / sizeof(names)[0]), REDLOCK_OK); UNTIL_DONE(client)
+    CHECK_INT(acquire_set(cluster, (client), (names), sizeof(names) / sizeof(names)[0]), \
+              REDLOCK_OK); \
+    UNTIL_DONE(client)
 
 TEST(a_set_is_acquired_extended_and_released_together)
 {
@@ -36,7 +42,9 @@ TEST(a_set_is_acquired_extended_and_released_together)
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(5);
-    EXPECT_KEY_ABSENT_ON_ALL("door"); EXPECT_KEY_ABSENT_ON_ALL("attic"); EXPECT_KEY_ABSENT_ON_ALL("cellar");
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+    EXPECT_KEY_ABSENT_ON_ALL("attic");
+    EXPECT_KEY_ABSENT_ON_ALL("cellar");
 }
 
 TEST(a_set_with_one_resource_taken_is_not_acquired_and_leaves_nothing)
@@ -51,7 +59,8 @@ TEST(a_set_with_one_resource_taken_is_not_acquired_and_leaves_nothing)
         RUN_MS(5);
         ACQUIRE_SET(0, names);
         EXPECT_STATUS(0, REDLOCK_TAKEN);
-        CHECK(redlock_free_in_ms(LOCK(0)) > DOOR_TTL - 100 && redlock_free_in_ms(LOCK(0)) <= DOOR_TTL);
+        CHECK(redlock_free_in_ms(LOCK(0)) > DOOR_TTL - 100 &&
+              redlock_free_in_ms(LOCK(0)) <= DOOR_TTL);
         RUN_MS(50);
         for (unsigned j = 0; j < 3; j++) EXPECT_KEYS(words[j], i == j ? 3 : 0);
         EXPECT_HELD(1);
@@ -77,10 +86,13 @@ TEST(a_set_has_one_order_whoever_asks)
             order[at] = swapped;
         }
         for (unsigned i = 0; i < 6; i++)
-            names[i] = (struct redlock_name){ .bytes = sorted[order[i]], .size = strlen(sorted[order[i]]) };
+            names[i] = (struct redlock_name){
+                .bytes = sorted[order[i]], .size = strlen(sorted[order[i]])
+            };
         const struct redlock_request request = request_of(names, 6, 0);
         CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_OK);
-        for (unsigned i = 0; i < 6; i++) CHECK_MEM(names[i].bytes, names[i].size, sorted[i], strlen(sorted[i]));
+        for (unsigned i = 0; i < 6; i++)
+            CHECK_MEM(names[i].bytes, names[i].size, sorted[i], strlen(sorted[i]));
         redlock_forget(ENGINE(0), LOCK(0));
     }
 }
@@ -94,16 +106,20 @@ TEST(the_order_of_a_set_is_that_of_the_keys_on_the_wire)
     const struct model_call *call = &NODE(0)->calls[NODE(0)->call_count - 1];
     CHECK_STR(call->name, "ACQUIRE");
     CHECK_INT(call->key_count, 3);
-    CHECK_STR(call->keys[0], "attic"); CHECK_STR(call->keys[1], "cellar"); CHECK_STR(call->keys[2], "door");
+    CHECK_STR(call->keys[0], "attic");
+    CHECK_STR(call->keys[1], "cellar");
+    CHECK_STR(call->keys[2], "door");
 }
 
 TEST(sets_that_overlap_both_get_their_turn)
 {
     CLUSTER_OF(3, 2, (void)0);
-    struct redlock_name first[] = { NAME("door"), NAME("attic") }, second[] = { NAME("cellar"), NAME("door") };
+    struct redlock_name first[] = { NAME("door"), NAME("attic") },
+                        second[] = { NAME("cellar"), NAME("door") };
 
     for (unsigned i = 0; i < 10; i++) {
-        const struct redlock_request a = request_of(first, 2, 30000), b = request_of(second, 2, 30000);
+        const struct redlock_request a = request_of(first, 2, 30000),
+                                     b = request_of(second, 2, 30000);
         CHECK_INT(cluster_acquire(cluster, 0, 0, &a), REDLOCK_OK);
         CHECK_INT(cluster_acquire(cluster, 1, 0, &b), REDLOCK_OK);
         for (unsigned ms = 0; ms < 30000 && redlock_lock_status(LOCK(0)) == REDLOCK_PENDING &&
@@ -139,7 +155,9 @@ static void acquire_so_many(unsigned count, enum redlock_status expected)
     struct redlock_name names[REDLOCK_SET_MAX + 1];
 
     TAP_CONTEXT("%u resources", count);
-    for (unsigned i = 0; i <= REDLOCK_SET_MAX; i++) names[i] = (struct redlock_name){ .bytes = &letters[i], .size = 1 };
+    for (unsigned i = 0; i <= REDLOCK_SET_MAX; i++) names[i] = (struct redlock_name){
+        .bytes = &letters[i], .size = 1
+    };
     CHECK_INT(acquire_set(cluster, 0, names, count), expected);
     if (expected != REDLOCK_OK) return;
     UNTIL_DONE(0);
@@ -183,7 +201,9 @@ static enum redlock_status acquire_two(size_t first, size_t second, uint16_t res
     static struct redlock_node node;
     static uint64_t memory[REDLOCK_MEMORY_DEFAULT(1) / sizeof(uint64_t)];
     static char bytes[2][REDLOCK_RESOURCE_MAX + 1];
-    struct redlock_name names[2] = { { .bytes = bytes[0], .size = first }, { .bytes = bytes[1], .size = second } };
+    struct redlock_name names[2] = {
+        { .bytes = bytes[0], .size = first }, { .bytes = bytes[1], .size = second }
+    };
     const struct redlock_request request = request_of(names, 2, 0);
     struct redlock_lock lock;
 
@@ -192,7 +212,8 @@ static enum redlock_status acquire_two(size_t first, size_t second, uint16_t res
     redlock_config_init(&config);
     config.resource_max = resource_max;
     redlock_lock_init(&lock);
-    if (redlock_init(&r, &config, &node, 1, memory, sizeof memory, 1000) != REDLOCK_OK) return REDLOCK_PENDING;
+    if (redlock_init(&r, &config, &node, 1, memory, sizeof memory, 1000) != REDLOCK_OK)
+        return REDLOCK_PENDING;
     redlock_use_sets(&r);
     return redlock_start_acquire(&r, &lock, &request, 1000);
 }
@@ -200,9 +221,11 @@ static enum redlock_status acquire_two(size_t first, size_t second, uint16_t res
 TEST(names_have_512_bytes_together_when_all_but_the_first_count_8_more)
 {
     CHECK_INT(acquire_two(1, REDLOCK_RESOURCE_MAX - HEAD - 1, REDLOCK_RESOURCE_MAX), REDLOCK_OK);
-    CHECK_INT(acquire_two(1, REDLOCK_RESOURCE_MAX - HEAD, REDLOCK_RESOURCE_MAX), REDLOCK_BAD_RESOURCE);
+    CHECK_INT(acquire_two(1, REDLOCK_RESOURCE_MAX - HEAD, REDLOCK_RESOURCE_MAX),
+              REDLOCK_BAD_RESOURCE);
     CHECK_INT(acquire_two(REDLOCK_RESOURCE_MAX - HEAD - 1, 1, REDLOCK_RESOURCE_MAX), REDLOCK_OK);
-    CHECK_INT(acquire_two(REDLOCK_RESOURCE_MAX - HEAD, 1, REDLOCK_RESOURCE_MAX), REDLOCK_BAD_RESOURCE);
+    CHECK_INT(acquire_two(REDLOCK_RESOURCE_MAX - HEAD, 1, REDLOCK_RESOURCE_MAX),
+              REDLOCK_BAD_RESOURCE);
     CHECK_INT(acquire_two(REDLOCK_RESOURCE_MAX, 1, REDLOCK_RESOURCE_MAX), REDLOCK_BAD_RESOURCE);
     CHECK_INT(acquire_two(1, SIZE_MAX, REDLOCK_RESOURCE_MAX), REDLOCK_BAD_RESOURCE);
     CHECK_INT(acquire_two(1, 0, REDLOCK_RESOURCE_MAX), REDLOCK_BAD_RESOURCE);
@@ -215,7 +238,8 @@ TEST(a_set_has_one_ticket_for_all_of_its_resources)
 {
     CLUSTER_OF(3, 2, (void)0);
     struct redlock_name names[] = { NAME("door"), NAME("attic") };
-    struct redlock_request set = request_of(names, 2, 0), attic = story_request("attic", DOOR_TTL, 1000);
+    struct redlock_request set = request_of(names, 2, 0),
+                           attic = story_request("attic", DOOR_TTL, 1000);
 
     set.ticket = attic.ticket = true;
     CHECK_INT(cluster_acquire(cluster, 0, 0, &set), REDLOCK_OK);
@@ -235,7 +259,8 @@ TEST(a_set_has_one_ticket_for_all_of_its_resources)
 TEST(a_set_is_adopted_by_its_token_in_any_order)
 {
     CLUSTER_OF(3, 1, (void)0);
-    struct redlock_name names[] = { NAME("door"), NAME("attic") }, again[] = { NAME("attic"), NAME("door") };
+    struct redlock_name names[] = { NAME("door"), NAME("attic") },
+                        again[] = { NAME("attic"), NAME("door") };
     char token[REDLOCK_TOKEN_TEXT + 1];
 
     ACQUIRE_SET(0, names);
@@ -244,7 +269,9 @@ TEST(a_set_is_adopted_by_its_token_in_any_order)
     cluster_forget(cluster, 0, 0);
     redlock_lock_init(LOCK(0));
     CHECK_INT(redlock_adopt(ENGINE(0), LOCK(0),
-                            &(struct redlock_request){ .set = again, .set_count = 2 }, token, CLIENT_NOW(0)), REDLOCK_OK);
+                            &(struct redlock_request){ .set = again, .set_count = 2 }, token,
+                            CLIENT_NOW(0)),
+              REDLOCK_OK);
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
     CHECK_INT(redlock_ticket(LOCK(0)), 0);
@@ -285,19 +312,25 @@ TEST(a_set_that_is_moved_is_released_from_where_it_is_now)
 TEST(a_set_that_is_refused_is_left_in_its_order)
 {
     CLUSTER(3);
-    struct redlock_name names[] = { NAME("door"), NAME("attic") }, twice[] = { NAME("door"), NAME("attic"), NAME("door") };
-    const struct redlock_request request = request_of(names, 2, 0), doubled = request_of(twice, 3, 0);
+    struct redlock_name names[] = { NAME("door"), NAME("attic") },
+                        twice[] = { NAME("door"), NAME("attic"), NAME("door") };
+    const struct redlock_request request = request_of(names, 2, 0),
+                                 doubled = request_of(twice, 3, 0);
 
     CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &doubled, CLIENT_NOW(0)), REDLOCK_BAD_SET);
-    CHECK_STR(twice[0].bytes, "door"); CHECK_STR(twice[1].bytes, "attic"); CHECK_STR(twice[2].bytes, "door");
+    CHECK_STR(twice[0].bytes, "door");
+    CHECK_STR(twice[1].bytes, "attic");
+    CHECK_STR(twice[2].bytes, "door");
     START_ACQUIRE(0, "cellar", DOOR_TTL, 0);
-    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_BAD_STATE);
+    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)),
+              REDLOCK_BAD_STATE);
     CHECK_STR(names[0].bytes, "door"); CHECK_STR(names[1].bytes, "attic");
     UNTIL_DONE(0);
     HANG(2);
     RELEASE(0);
     CHECK(!IDLE(0));
-    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_BAD_STATE);
+    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)),
+              REDLOCK_BAD_STATE);
     CHECK_STR(names[0].bytes, "door"); CHECK_STR(names[1].bytes, "attic");
 }
 
@@ -305,7 +338,8 @@ TEST(a_set_that_is_refused_is_left_in_its_order)
 TEST(a_lock_that_owes_for_a_set_is_not_used_for_another)
 {
     CLUSTER(3);
-    struct redlock_name names[] = { NAME("door"), NAME("attic") }, others[] = { NAME("door"), NAME("cellar") };
+    struct redlock_name names[] = { NAME("door"), NAME("attic") },
+                        others[] = { NAME("door"), NAME("cellar") };
     struct redlock_name same[] = { NAME("door"), NAME("attic") };
     const struct redlock_request one = story_request("attic", DOOR_TTL, 0);
 

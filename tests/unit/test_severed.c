@@ -1,4 +1,5 @@
-/* Every connection severed after every byte, in each direction, while a lock of any kind is acquired, extended, released. */
+/* Every connection severed after every byte, in each direction, while a lock of any kind is
+ * acquired, extended, released. */
 #include "severed.h"
 
 enum { N = SEVERED_NODES, LOST = SEVERED_LOST, DOOR_TTL = SEVERED_DOOR_TTL };
@@ -27,7 +28,8 @@ static void extend(struct cluster *cluster, const struct cut *cut, bool must_suc
     if (redlock_lock_status(LOCK(0)) == REDLOCK_OK) {
         CHECK(CLIENT_NOW(0) + VALID_US(0) > until);
     } else {
-        CHECK(redlock_lock_status(LOCK(0)) == REDLOCK_NO_QUORUM || redlock_lock_status(LOCK(0)) == REDLOCK_TAKEN);
+        CHECK(redlock_lock_status(LOCK(0)) == REDLOCK_NO_QUORUM ||
+              redlock_lock_status(LOCK(0)) == REDLOCK_TAKEN);
         CHECK_INT(CLIENT_NOW(0) + VALID_US(0), until);
     }
     RUN_MS(1000);
@@ -40,7 +42,8 @@ static void extend_severed(struct cluster *cluster, const struct cut *cut)
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(500);
     extend(cluster, cut, is_minority(cut->mask));
-    EXPECT_KEYS(kind_key(cut->kind), N); /* The rival's and ours are there, so nothing was given back. */
+    /* The rival's and ours are there, so nothing was given back. */
+    EXPECT_KEYS(kind_key(cut->kind), N);
 }
 
 /* The other three confirm, and the one that has lost the key gets it again. */

@@ -1,4 +1,5 @@
-/* Every connection and every subscription severed after every byte, in each direction, while a client waits and is woken. */
+/* Every connection and every subscription severed after every byte, in each direction, while a
+ * client waits and is woken. */
 #include "severed.h"
 
 enum { DOOR_TTL = SEVERED_DOOR_TTL, WAIT_MS = 60000 };
@@ -10,7 +11,8 @@ static void start_waiting(struct cluster *cluster, enum kind kind)
     EXPECT_STATUS(0, REDLOCK_PENDING);
 }
 
-/* Runs from the first attempt, which is refused, and the opening of the subscriptions to the attempt that wins. */
+/* Runs from the first attempt, which is refused, and the opening of the subscriptions to the
+ * attempt that wins. */
 static void wait_severed(struct cluster *cluster, const struct cut *cut)
 {
     ACQUIRE_KIND(1, cut->kind, DOOR_TTL);
@@ -67,7 +69,8 @@ enum { WAIT_FOR_IT, HAND_IT_OVER, WAKE_UP, GIVE_UP };
 
 static const struct operation operations[] = {
     [WAIT_FOR_IT] = { "a wait", wait_severed, get_it, .client = 0, .listens = true },
-    [HAND_IT_OVER] = { "a release that wakes", hand_over_severed, get_it, .client = 1, .listens = true },
+    [HAND_IT_OVER] = { "a release that wakes", hand_over_severed, get_it, .client = 1,
+                       .listens = true },
     [WAKE_UP] = { "a wake-up", hand_over_severed, get_it, .client = 0, .listens = true },
     [GIVE_UP] = { "the end of a wait", give_up_severed, leave_it, .client = 0, .listens = true },
 };

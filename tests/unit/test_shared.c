@@ -28,7 +28,8 @@ static enum redlock_status start_shared(struct cluster *cluster, unsigned client
     CLUSTER_COLD(nodes, clients, __VA_ARGS__);                   \
     RUN_MS(STORY_SETTLE_MS)
 
-#define START_SHARED(client, wait_ms) CHECK_INT(start_shared(cluster, (client), (wait_ms)), REDLOCK_OK)
+#define START_SHARED(client, wait_ms) \
+    CHECK_INT(start_shared(cluster, (client), (wait_ms)), REDLOCK_OK)
 #define SHARED(client) do { START_SHARED(client, 0); UNTIL_DONE(client); } while (0)
 #define NO_KEYS() STORY_NODES CHECK_INT(living_keys(cluster, story_k), 0)
 
@@ -39,7 +40,8 @@ static unsigned living_keys(const struct cluster *cluster, unsigned k)
     unsigned count = 0;
 
     for (size_t i = 0; i < node->key_count; i++)
-        count += node->keys[i].expires_ms == 0 || cluster_node_now(cluster, k) / 1000 <= node->keys[i].expires_ms;
+        count += node->keys[i].expires_ms == 0 ||
+                 cluster_node_now(cluster, k) / 1000 <= node->keys[i].expires_ms;
     return count;
 }
 
@@ -110,7 +112,9 @@ TEST(a_plain_client_is_a_writer)
 TEST(a_set_with_a_shared_resource_is_a_shared_lock)
 {
     SHARING(3, 1);
-    struct redlock_name names[] = { { .bytes = "a", .size = 1 }, { .bytes = "b", .size = 1, .shared = true } };
+    struct redlock_name names[] = {
+        { .bytes = "a", .size = 1 }, { .bytes = "b", .size = 1, .shared = true }
+    };
     struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
 
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_KIND);
@@ -174,8 +178,9 @@ TEST(s21_a_release_shortens_the_key_to_the_longest_that_is_left)
     UNTIL_DONE(1);
     RELEASE(0);
     RUN_MS(5);
-    STORY_NODES CHECK(model_find(NODE(story_k), 0, "door", 4, cluster_node_now(cluster, story_k))->expires_ms <=
-                      cluster_node_now(cluster, story_k) / 1000 + 1000);
+    STORY_NODES CHECK(
+        model_find(NODE(story_k), 0, "door", 4, cluster_node_now(cluster, story_k))->expires_ms <=
+        cluster_node_now(cluster, story_k) / 1000 + 1000);
 }
 
 TEST(a_reader_is_kept_until_it_is_released)
@@ -214,7 +219,8 @@ TEST(s21_without_the_key_nobody_is_a_reader)
     SHARING(1, 2);
     cluster->no_promise = cluster->no_exclusion = true;
     SHARED(0);
-    struct model_key *key = (struct model_key *)(uintptr_t)model_find(NODE(0), 0, "door", 4, cluster_node_now(cluster, 0));
+    struct model_key *key = (struct model_key *)(uintptr_t)model_find(NODE(0), 0, "door", 4,
+                                                                      cluster_node_now(cluster, 0));
     model_evict(NODE(0), (size_t)(key - NODE(0)->keys));
     SHARED(1);
     EXTEND(0, DOOR_TTL);
@@ -241,7 +247,8 @@ TEST(s21_a_release_takes_out_no_other_reader)
     SHARED(0);
     RUN_MS(5);
 
-    for (unsigned k = 0; k < 3; k++) ANSWERS_ONCE(k, "EVALSHA", k < 2 ? "$4\r\n0 -1\r\n" : "-ERR no\r\n");
+    for (unsigned k = 0; k < 3; k++)
+        ANSWERS_ONCE(k, "EVALSHA", k < 2 ? "$4\r\n0 -1\r\n" : "-ERR no\r\n");
     SHARED(1);
     EXPECT_STATUS(1, REDLOCK_TAKEN);
     RUN_MS(50);
@@ -253,12 +260,24 @@ TEST(s21_a_release_takes_out_no_other_reader)
 TEST(a_set_has_resources_that_are_shared_and_others_that_are_not)
 {
     SHARING(3, 3);
-    struct redlock_name first[] = { { .bytes = "ledger", .size = 6 }, { .bytes = "account", .size = 7, .shared = true } };
-    struct redlock_name second[] = { { .bytes = "account", .size = 7, .shared = true }, { .bytes = "book", .size = 4 } };
-    struct redlock_name third[] = { { .bytes = "account", .size = 7 }, { .bytes = "shelf", .size = 5, .shared = true } };
-    const struct redlock_request a = { .kind = &redlock_shared, .set = first, .set_count = 2, .ttl_ms = DOOR_TTL };
-    const struct redlock_request b = { .kind = &redlock_shared, .set = second, .set_count = 2, .ttl_ms = DOOR_TTL };
-    const struct redlock_request c = { .kind = &redlock_shared, .set = third, .set_count = 2, .ttl_ms = DOOR_TTL };
+    struct redlock_name first[] = {
+        { .bytes = "ledger", .size = 6 }, { .bytes = "account", .size = 7, .shared = true }
+    };
+    struct redlock_name second[] = {
+        { .bytes = "account", .size = 7, .shared = true }, { .bytes = "book", .size = 4 }
+    };
+    struct redlock_name third[] = {
+        { .bytes = "account", .size = 7 }, { .bytes = "shelf", .size = 5, .shared = true }
+    };
+    const struct redlock_request a = {
+        .kind = &redlock_shared, .set = first, .set_count = 2, .ttl_ms = DOOR_TTL
+    };
+    const struct redlock_request b = {
+        .kind = &redlock_shared, .set = second, .set_count = 2, .ttl_ms = DOOR_TTL
+    };
+    const struct redlock_request c = {
+        .kind = &redlock_shared, .set = third, .set_count = 2, .ttl_ms = DOOR_TTL
+    };
 
     CHECK_INT(cluster_acquire(cluster, 0, 0, &a), REDLOCK_OK);
     UNTIL_DONE(0);
@@ -292,8 +311,10 @@ TEST(a_reader_is_adopted_by_its_token_in_a_set_of_one)
     cluster_forget(cluster, 0, 0);
     redlock_lock_init(LOCK(0));
     CHECK_INT(redlock_adopt(ENGINE(0), LOCK(0),
-                            &(struct redlock_request){ .kind = &redlock_shared, .set = &name, .set_count = 1 },
-                            token, CLIENT_NOW(0)), REDLOCK_OK);
+                            &(struct redlock_request){
+                                .kind = &redlock_shared, .set = &name, .set_count = 1 },
+                            token, CLIENT_NOW(0)),
+              REDLOCK_OK);
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
     RELEASE(0);
@@ -309,7 +330,8 @@ TEST(a_reader_marks_no_period_and_a_writer_that_was_one_does)
     const struct redlock_period period = { .period_ms = 60000, .wall_us = 1, .at_us = 0 };
 
     SHARED(0);
-    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, LOCK(0), &period, CLIENT_NOW(0)), REDLOCK_BAD_KIND);
+    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, LOCK(0), &period, CLIENT_NOW(0)),
+              REDLOCK_BAD_KIND);
     CHECK_INT(redlock_start_upgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_OK);
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
@@ -317,14 +339,16 @@ TEST(a_reader_marks_no_period_and_a_writer_that_was_one_does)
     redlock_forget_mark(ENGINE(0), &mark);
     CHECK_INT(redlock_start_downgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_OK);
     UNTIL_DONE(0);
-    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, LOCK(0), &period, CLIENT_NOW(0)), REDLOCK_BAD_KIND);
+    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, LOCK(0), &period, CLIENT_NOW(0)),
+              REDLOCK_BAD_KIND);
 }
 
 /* ---- Another role ---- */
 
 static enum redlock_status start_upgrade(struct cluster *cluster, unsigned client)
 {
-    const enum redlock_status status = redlock_start_upgrade(ENGINE(client), LOCK(client), CLIENT_NOW(client));
+    const enum redlock_status status =
+        redlock_start_upgrade(ENGINE(client), LOCK(client), CLIENT_NOW(client));
 
     if (status == REDLOCK_OK) cluster->clients[client].locks[0].believed_until = 0;
     return status;
@@ -335,8 +359,16 @@ static enum redlock_status start_downgrade(struct cluster *cluster, unsigned cli
     return redlock_start_downgrade(ENGINE(client), LOCK(client), CLIENT_NOW(client));
 }
 
-#define UPGRADE(client) do { CHECK_INT(start_upgrade(cluster, (client)), REDLOCK_OK); UNTIL_DONE(client); } while (0)
-#define DOWNGRADE(client) do { CHECK_INT(start_downgrade(cluster, (client)), REDLOCK_OK); UNTIL_DONE(client); } while (0)
+#define UPGRADE(client) \
+    do { \
+        CHECK_INT(start_upgrade(cluster, (client)), REDLOCK_OK); \
+        UNTIL_DONE(client); \
+    } while (0)
+#define DOWNGRADE(client) \
+    do { \
+        CHECK_INT(start_downgrade(cluster, (client)), REDLOCK_OK); \
+        UNTIL_DONE(client); \
+    } while (0)
 
 TEST(a_reader_that_is_alone_becomes_a_writer_with_another_token)
 {
@@ -607,7 +639,8 @@ TEST(s22_a_release_names_both_tokens_where_nobody_knows_the_role)
     for (unsigned is_plain = 0; is_plain < 2; is_plain++)
         for (unsigned is_cut = 0; is_cut < 2; is_cut++) {
             CLUSTER_COLD(3, 1, (void)0);
-            TAP_CONTEXT("%s, %s", is_plain ? "a plain engine" : "all features", is_cut ? "not asked" : "an error");
+            TAP_CONTEXT("%s, %s", is_plain ? "a plain engine" : "all features",
+                        is_cut ? "not asked" : "an error");
             if (is_plain) cluster_client_is_plain(cluster, 0);
             RUN_MS(STORY_SETTLE_MS);
             ACQUIRE(0, "door", DOOR_TTL);
@@ -620,7 +653,8 @@ TEST(s22_a_release_names_both_tokens_where_nobody_knows_the_role)
             if (is_cut) RESET(0, 2);
             HEAL(2);
             RUN_MS(100);
-            CHECK(cluster_key(cluster, 2, "door") && strcmp(cluster_key(cluster, 2, "door"), "~shared") != 0);
+            CHECK(cluster_key(cluster, 2, "door") &&
+                  strcmp(cluster_key(cluster, 2, "door"), "~shared") != 0);
             RELEASE(0);
             RUN_MS(5);
             NO_KEYS();
@@ -646,7 +680,8 @@ TEST(roles_change_as_often_as_one_likes)
     }
 }
 
-/* Its NOSCRIPT would come when the next change has begun, and the lock's name there would be forgotten. */
+/* Its NOSCRIPT would come when the next change has begun, and the lock's name there
+ * would be forgotten. */
 TEST(s5_a_node_that_is_slow_and_has_forgotten_the_scripts_takes_part_in_each_change_of_role)
 {
     for (unsigned changes = 0; changes < 6; changes++) {
@@ -670,8 +705,12 @@ TEST(s5_a_node_that_is_slow_and_has_forgotten_the_scripts_takes_part_in_each_cha
 TEST(a_role_is_changed_of_one_resource_that_is_held_in_the_other_one)
 {
     SHARING(3, 1);
-    struct redlock_name names[] = { { .bytes = "a", .size = 1, .shared = true }, { .bytes = "b", .size = 1, .shared = true } };
-    struct redlock_request request = { .kind = &redlock_shared, .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
+    struct redlock_name names[] = {
+        { .bytes = "a", .size = 1, .shared = true }, { .bytes = "b", .size = 1, .shared = true }
+    };
+    struct redlock_request request = {
+        .kind = &redlock_shared, .set = names, .set_count = 2, .ttl_ms = DOOR_TTL
+    };
 
     CHECK_INT(start_upgrade(cluster, 0), REDLOCK_LOST);
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
@@ -784,9 +823,13 @@ TEST(s5_what_a_reader_owes_is_paid_before_the_lock_is_a_writer_and_the_other_way
 static void owe_a_set(bool is_second)
 {
     SHARING(3, 1);
-    struct redlock_name names[2] = { { .bytes = "account", .size = 7, .shared = true }, { .bytes = "door", .size = 4 } };
+    struct redlock_name names[2] = {
+        { .bytes = "account", .size = 7, .shared = true }, { .bytes = "door", .size = 4 }
+    };
     struct redlock_name other[2];
-    struct redlock_request request = { .kind = &redlock_shared, .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
+    struct redlock_request request = {
+        .kind = &redlock_shared, .set = names, .set_count = 2, .ttl_ms = DOOR_TTL
+    };
     CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_OK);
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
@@ -797,7 +840,8 @@ static void owe_a_set(bool is_second)
     other[!is_second] = (struct redlock_name){ .bytes = "account", .size = 7, .shared = true };
     other[is_second] = (struct redlock_name){ .bytes = "door", .size = 4, .shared = true };
     request.set = other;
-    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_BAD_STATE);
+    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)),
+              REDLOCK_BAD_STATE);
     HEAL_ALL;
     RUN_MS(5000);
     CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_OK);
@@ -840,7 +884,8 @@ TEST(s5_a_lock_that_ran_out_is_not_acquired_in_another_role_while_a_node_may_yet
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_STATE);
 }
 
-/* The release of an older attempt names that one's token, and not the one that makes the lock a writer. */
+/* The release of an older attempt names that one's token, and not the one that makes the
+ * lock a writer. */
 TEST(s6_a_debt_of_an_older_attempt_is_paid_during_an_upgrade)
 {
     SHARING(3, 1);
@@ -922,7 +967,8 @@ TEST(s22_an_upgrade_that_arrives_when_it_is_undone_costs_the_reader_nothing)
     NO_KEYS();
 }
 
-/* Node 0 has told that it knows the lock as a reader, which says nothing about node 2, whose pipeline was full. */
+/* Node 0 has told that it knows the lock as a reader, which says nothing about node 2, whose
+ * pipeline was full. */
 TEST(s22_an_upgrade_that_one_node_executes_when_the_others_have_forgotten_it_leaves_nothing)
 {
     char name[] = "gate 0";
@@ -932,7 +978,8 @@ TEST(s22_an_upgrade_that_one_node_executes_when_the_others_have_forgotten_it_lea
     RUN_MS(5);
     DELAY_US(2, 300000);
     CHECK_INT(start_upgrade(cluster, 0), REDLOCK_OK);
-    for (unsigned i = 1; i < REDLOCK_PIPELINE_MIN; i++, name[5]++) START_ACQUIRE_LOCK(0, i, name, DOOR_TTL, 0);
+    for (unsigned i = 1; i < REDLOCK_PIPELINE_MIN; i++, name[5]++)
+        START_ACQUIRE_LOCK(0, i, name, DOOR_TTL, 0);
     RUN_US(50);
     redlock_cancel(ENGINE(0), LOCK(0), CLIENT_NOW(0));
     EXTEND(0, DOOR_TTL);
@@ -943,7 +990,8 @@ TEST(s22_an_upgrade_that_one_node_executes_when_the_others_have_forgotten_it_lea
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(500);
-    CHECK(cluster_key(cluster, 2, "door") && strcmp(cluster_key(cluster, 2, "door"), "~shared") != 0);
+    CHECK(cluster_key(cluster, 2, "door") &&
+          strcmp(cluster_key(cluster, 2, "door"), "~shared") != 0);
     RELEASE(0);
     RUN_MS(100);
     EXPECT_KEYS("door", 0);
@@ -1025,8 +1073,8 @@ TEST(s5_a_role_of_which_no_quorum_has_heard_is_not_changed_before_an_extension)
     NO_KEYS();
 }
 
-/* Node 2 has lost the reader's key and refuses the upgrade for another reason. The reader's token may lie there yet (S6), until the
- * node says that it does not. */
+/* Node 2 has lost the reader's key and refuses the upgrade for another reason. The reader's token
+ * may lie there yet (S6), until the node says that it does not. */
 TEST(s22_a_key_is_not_set_again_in_one_role_where_the_lock_may_be_known_in_the_other)
 {
     SHARING(3, 1);
@@ -1116,7 +1164,8 @@ TEST(s15_an_upgrade_has_no_ticket_that_is_too_large)
     SHARING(3, 1);
     const uint64_t last_us = (uint64_t)1 << 53, near_us = last_us - 2000;
     struct redlock_request request = shared_request(0);
-    STORY_NODES cluster->hosts[story_k].node.wall_offset_us = (int64_t)(near_us - cluster_node_now(cluster, story_k));
+    STORY_NODES cluster->hosts[story_k].node.wall_offset_us =
+        (int64_t)(near_us - cluster_node_now(cluster, story_k));
     request.ticket = true;
     request.wall_us = near_us;
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
@@ -1127,7 +1176,8 @@ TEST(s15_an_upgrade_has_no_ticket_that_is_too_large)
     CHECK(redlock_is_shared(LOCK(0)));
 }
 
-/* One that has restarted votes again after the guard, and on tickets only after twice the skew besides. */
+/* One that has restarted votes again after the guard, and on tickets only after twice
+ * the skew besides. */
 TEST(s15_a_node_that_may_have_forgotten_its_counter_has_no_vote_on_an_upgrade)
 {
     SHARING_WITH(3, 1, config.ticket_skew_ms = 3000; config.guard_ms = DOOR_TTL);
@@ -1140,7 +1190,8 @@ TEST(s15_a_node_that_may_have_forgotten_its_counter_has_no_vote_on_an_upgrade)
     cluster_node_down(cluster, 2);
     cluster_node_up(cluster, 2, false);
     RUN_MS(DOOR_TTL + 2000);
-    CHECK(redlock_node_votes(ENGINE(0), 2, CLIENT_NOW(0)) && !redlock_node_gives_tickets(ENGINE(0), 2, CLIENT_NOW(0)));
+    CHECK(redlock_node_votes(ENGINE(0), 2, CLIENT_NOW(0)) &&
+          !redlock_node_gives_tickets(ENGINE(0), 2, CLIENT_NOW(0)));
     UPGRADE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     CHECK_INT(redlock_vote_of(LOCK(0), 2), REDLOCK_VOTE_NOT_ASKED);
@@ -1162,7 +1213,8 @@ TEST(a_release_wakes_all_readers_up_to_the_next_writer)
     WAKING(3, 5);
     ACQUIRE(0, "door", DOOR_TTL);
     for (unsigned c = 1; c < 5; c++) {
-        CHECK_INT(c == 3 ? start_writer(cluster, c, 60000) : start_shared(cluster, c, 60000), REDLOCK_OK);
+        CHECK_INT(c == 3 ? start_writer(cluster, c, 60000) : start_shared(cluster, c, 60000),
+                  REDLOCK_OK);
         RUN_MS(10);
     }
     RELEASE(0);
@@ -1194,7 +1246,8 @@ TEST(the_release_of_a_client_that_knows_no_readers_wakes_them_all)
     for (unsigned c = 1; c < 4; c++) EXPECT_HELD(c);
     for (unsigned c = 1; c < 4; c++) RELEASE(c);
     RUN_MS(50);
-    STORY_NODES CHECK(!is_there(cluster, story_k, "door#waiters") && !is_there(cluster, story_k, "door#readers"));
+    STORY_NODES CHECK(!is_there(cluster, story_k, "door#waiters") &&
+                      !is_there(cluster, story_k, "door#readers"));
 }
 
 TEST(a_writer_that_waits_stops_readers_that_came_later_and_only_those)
@@ -1243,15 +1296,18 @@ static void write_among_readers(uint32_t retry_ms)
     struct redlock_request request = shared_request(LIMIT_S * 1000);
     unsigned ends_at[READERS + 1] = { 0 }, second = 0;
 
-    SHARING_WITH(3, READERS + 1, config.wake_ups = true, config.retry_ms = retry_ms, config.guard_ms = 60000);
+    SHARING_WITH(3, READERS + 1, config.wake_ups = true, config.retry_ms = retry_ms,
+                 config.guard_ms = 60000);
     request.ttl_ms = 60000;     /* Nobody can say when they will be gone. */
     for (; second < LIMIT_S && VALID_US(0) == 0; second++) {
         unsigned c = 1 + second / 10 % READERS;
         if (second == 2) (void)start_writer(cluster, 0, LIMIT_S * 1000);
-        if (second % 10 == 0 && ends_at[c] == 0 && cluster_acquire(cluster, c, 0, &request) == REDLOCK_OK)
+        if (second % 10 == 0 && ends_at[c] == 0 &&
+            cluster_acquire(cluster, c, 0, &request) == REDLOCK_OK)
             ends_at[c] = LIMIT_S;
         for (unsigned i = 1; i <= READERS; i++) {
-            if (ends_at[i] == LIMIT_S && VALID_US(i) > 0 && cluster_keep(cluster, i, 0, 0) == REDLOCK_OK)
+            if (ends_at[i] == LIMIT_S && VALID_US(i) > 0 &&
+                cluster_keep(cluster, i, 0, 0) == REDLOCK_OK)
                 ends_at[i] = second + READS_S;
             if (ends_at[i] > second || ends_at[i] == 0) continue;
             (void)cluster_release(cluster, i, 0);
@@ -1267,7 +1323,8 @@ TEST(a_stream_of_readers_does_not_keep_a_writer_out)
 {
     static const uint32_t retries[] = { 200, 300, 1000, 7000, 10000 };
 
-    for (unsigned i = 0; i < sizeof retries / sizeof retries[0]; i++) write_among_readers(retries[i]);
+    for (unsigned i = 0; i < sizeof retries / sizeof retries[0]; i++)
+        write_among_readers(retries[i]);
 }
 
 TEST(a_writer_that_dies_stops_readers_for_some_seconds_only)
@@ -1292,7 +1349,8 @@ TEST(a_reader_sets_its_key_again_past_a_writer_that_waits)
     SHARED(0);
     CHECK_INT(start_writer(cluster, 1, 60000), REDLOCK_OK);
     RUN_MS(10);
-    struct model_key *key = (struct model_key *)(uintptr_t)model_find(NODE(2), 0, "door", 4, cluster_node_now(cluster, 2));
+    struct model_key *key = (struct model_key *)(uintptr_t)model_find(NODE(2), 0, "door", 4,
+                                                                      cluster_node_now(cluster, 2));
     model_evict(NODE(2), (size_t)(key - NODE(2)->keys));
     EXTEND(0, DOOR_TTL);
     RUN_MS(5);
@@ -1303,14 +1361,17 @@ TEST(a_reader_sets_its_key_again_past_a_writer_that_waits)
 
 static uint64_t acquire_ticket(struct cluster *cluster, unsigned client, bool is_shared)
 {
-    struct redlock_request request = is_shared ? shared_request(0) : story_request("door", DOOR_TTL, 0);
+    struct redlock_request request =
+        is_shared ? shared_request(0) : story_request("door", DOOR_TTL, 0);
 
     request.ticket = true;
-    if (cluster_acquire(cluster, client, 0, &request) != REDLOCK_OK || !cluster_run_until_done(cluster, client, 0)) return 0;
+    if (cluster_acquire(cluster, client, 0, &request) != REDLOCK_OK ||
+        !cluster_run_until_done(cluster, client, 0))
+        return 0;
     return redlock_ticket(LOCK(client));
 }
 
-TEST(s15_a_reader_has_the_ticket_of_the_last_writer_or_a_larger_one_and_the_next_writer_a_larger_one_still)
+TEST(s15_a_reader_has_the_ticket_of_the_last_writer_or_a_larger_one_and_the_next_writer_more)
 {
     SHARING(3, 3);
     const uint64_t first = acquire_ticket(cluster, 0, false);
@@ -1326,25 +1387,31 @@ TEST(s15_a_reader_has_the_ticket_of_the_last_writer_or_a_larger_one_and_the_next
     CHECK(last > one && last > other);
 }
 
-enum { BEHIND_US = 1000000 };       /* A wall clock that is so far behind proposes a ticket that is known to be too small. */
+/* A wall clock that is so far behind proposes a ticket that is known to be too small. */
+enum { BEHIND_US = 1000000 };
 
-/* The ticket with which the client gets two resources if its wall clock says so; 0: it does not within 20 ms. */
-static uint64_t set_ticket(struct cluster *cluster, unsigned client, bool is_account_shared, bool is_door_shared, uint64_t wall_us)
+/* The ticket with which the client gets two resources if its wall clock says so; 0: it does not
+ * within 20 ms. */
+static uint64_t set_ticket(struct cluster *cluster, unsigned client, bool is_account_shared,
+                           bool is_door_shared, uint64_t wall_us)
 {
     struct redlock_name names[] = { { .bytes = "account", .size = 7, .shared = is_account_shared },
                                     { .bytes = "door", .size = 4, .shared = is_door_shared } };
     const struct redlock_request request = {
         .kind = is_account_shared || is_door_shared ? &redlock_shared : &redlock_plain,
-        .set = names, .set_count = 2, .ttl_ms = DOOR_TTL, .wait_ms = 20, .ticket = true, .wall_us = wall_us
+        .set = names, .set_count = 2, .ttl_ms = DOOR_TTL, .wait_ms = 20, .ticket = true,
+        .wall_us = wall_us
     };
     const uint64_t before = CLIENT_NOW(client);
 
-    if (cluster_acquire(cluster, client, 0, &request) != REDLOCK_OK || !cluster_run_until_done(cluster, client, 0)) return 0;
+    if (cluster_acquire(cluster, client, 0, &request) != REDLOCK_OK ||
+        !cluster_run_until_done(cluster, client, 0))
+        return 0;
     return CLIENT_NOW(client) - before < 20000 ? redlock_ticket(LOCK(client)) : 0;
 }
 
-/* One number is for both. It is newer than anything read of the resource that it writes, and at least
- * as new as anything written to the other. */
+/* One number is for both. It is newer than anything read of the resource that it writes, and at
+ * least as new as anything written to the other. */
 TEST(s15_of_a_set_the_ticket_is_larger_than_that_of_every_reader_of_what_it_writes)
 {
     SHARING(3, 3);
@@ -1382,7 +1449,8 @@ TEST(s15_of_a_set_the_ticket_may_be_that_of_the_last_writer_of_what_it_reads)
 /* No counter reports the writer any longer, but its key is there. */
 TEST(s15_a_reader_has_a_larger_ticket_than_the_last_writer_where_counters_have_run_out)
 {
-    SHARING_WITH(3, 2, config.guard_ms = DOOR_TTL; config.ticket_skew_ms = 1000; config.ticket_life_ms = 2 * DOOR_TTL + 2000);
+    SHARING_WITH(3, 2, config.guard_ms = DOOR_TTL; config.ticket_skew_ms = 1000;
+                 config.ticket_life_ms = 2 * DOOR_TTL + 2000);
     const uint64_t first = acquire_ticket(cluster, 0, false);
     CHECK(first > 0);
     RELEASE(0);
@@ -1429,7 +1497,8 @@ TEST(s15_an_upgrade_has_a_larger_ticket_and_one_that_fails_the_old_one)
 TEST(s15_the_counter_of_an_upgrade_lives_like_that_of_a_writer_and_is_held_against_the_nodes_clock)
 {
     enum { LIFE_MS = 100000, SKEW_MS = 1000 };
-    SHARING_WITH(3, 1, config.ticket_life_ms = LIFE_MS; config.ticket_skew_ms = SKEW_MS; config.guard_ms = DOOR_TTL);
+    SHARING_WITH(3, 1, config.ticket_life_ms = LIFE_MS; config.ticket_skew_ms = SKEW_MS;
+                 config.guard_ms = DOOR_TTL);
     CHECK(acquire_ticket(cluster, 0, true) > 0);
     RUN_MS(5);
     cluster->hosts[2].node.wall_offset_us -= 2 * SKEW_MS * 1000;
@@ -1437,11 +1506,13 @@ TEST(s15_the_counter_of_an_upgrade_lives_like_that_of_a_writer_and_is_held_again
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(5);
     EXPECT_TROUBLE(0, 2, REDLOCK_TROUBLE_AHEAD);
-    const struct model_key *key = model_find(NODE(0), 0, "door#ticket", 11, cluster_node_now(cluster, 0));
+    const struct model_key *key =
+        model_find(NODE(0), 0, "door#ticket", 11, cluster_node_now(cluster, 0));
     CHECK(key && key->expires_ms > cluster_node_now(cluster, 0) / 1000 + LIFE_MS - 1000);
 }
 
-/* No node has counted the one that it asks for. A store that took it would refuse the next writer. */
+/* No node has counted the one that it asks for. A store that took it would refuse
+ * the next writer. */
 TEST(s15_a_reader_that_asks_to_be_a_writer_has_its_own_ticket_until_it_is_one)
 {
     SHARING(3, 1);

@@ -71,7 +71,8 @@ TEST(no_promised_fault_brings_a_reader_and_a_writer_together)
 {
     struct sim_totals totals = { 0 };
     must_hold(SIM_CLASS_READERS, &totals);
-    CHECK(totals.paths[SIM_PATH_SHARED_TOGETHER] > totals.worlds && totals.paths[SIM_PATH_UPGRADED] > 0);
+    CHECK(totals.paths[SIM_PATH_SHARED_TOGETHER] > totals.worlds &&
+          totals.paths[SIM_PATH_UPGRADED] > 0);
 }
 
 TEST(no_promised_fault_gives_out_more_permits_than_there_are)
@@ -86,7 +87,8 @@ TEST(s25_no_promised_fault_lets_a_fair_lock_pass_one_that_was_queued_before_it)
     struct sim_totals totals = { 0 };
     must_hold(SIM_CLASS_FAIR, &totals);
     TAP_CHECK(totals.judged[SIM_RULE_S25] > 0 && totals.paths[SIM_PATH_WON_IN_TURN] > totals.worlds,
-              "judged %u times, won in turn %u times, in %u worlds", (unsigned)totals.judged[SIM_RULE_S25],
+              "judged %u times, won in turn %u times, in %u worlds",
+              (unsigned)totals.judged[SIM_RULE_S25],
               (unsigned)totals.paths[SIM_PATH_WON_IN_TURN], (unsigned)totals.worlds);
 }
 
@@ -116,8 +118,8 @@ TEST(the_same_seed_gives_the_same_trace)
 }
 
 /* Found alike with gcc and clang, unoptimised and optimised, with 32 and 64 bits, little and big
- * endian. A change of the engine or of the worlds changes them. Then "sim --hashes", for ALL with its
- * number as --class, prints the new ones. */
+ * endian. A change of the engine or of the worlds changes them. Then "sim --hashes", for ALL with
+ * its number as --class, prints the new ones. */
 TEST(the_same_seed_gives_the_same_trace_on_every_machine)
 {
     static const struct {
@@ -137,29 +139,35 @@ TEST(the_same_seed_gives_the_same_trace_on_every_machine)
     }
 }
 
-/* Each is said to have broken a rule, which for some was the simulator's mistake. A change of the engine makes other worlds of
- * them. */
+/* Each is said to have broken a rule, which for some was the simulator's mistake. A change of the
+ * engine makes other worlds of them. */
 TEST(worlds_in_which_long_soaks_found_a_rule_broken_break_none)
 {
     static const struct {
         uint64_t seed;
         enum sim_class class;
     } found[] = {
-        { 1795305157009477, SIM_CLASS_ALL },    /* S14: a correction that waited for random bytes came late. */
-        { 35, SIM_CLASS_PERMITS },              /* A grant of another slot came while the permit was extended. */
-        { 33000022, SIM_CLASS_PERMITS },        /* S27: a release by the token that was held came late. There are three more. */
+        /* S14: a correction that waited for random bytes came late. */
+        { 1795305157009477, SIM_CLASS_ALL },
+        /* A grant of another slot came while the permit was extended. */
+        { 35, SIM_CLASS_PERMITS },
+        /* S27: a release by the token that was held came late. There are three more. */
+        { 33000022, SIM_CLASS_PERMITS },
         { 33000059, SIM_CLASS_PERMITS },
         { 33000426, SIM_CLASS_PERMITS },
         { 33000574, SIM_CLASS_PERMITS },
-        { 33000082, SIM_CLASS_READERS },        /* S22: an upgrade was executed when it had been undone. */
-        { 201001, SIM_CLASS_FAIR },             /* S6: a release that found nothing made the next SET
-                                                 * forgotten. There is one more. */
+        /* S22: an upgrade was executed when it had been undone. */
+        { 33000082, SIM_CLASS_READERS },
+        /* S6: a release that found nothing made the next SET forgotten. There is one more. */
+        { 201001, SIM_CLASS_FAIR },
         { 1251, SIM_CLASS_FAIR },
-        { 118, SIM_CLASS_COUNT },               /* A released lock was adopted, and extended. There is one more. */
+        /* A released lock was adopted, and extended. There is one more. */
+        { 118, SIM_CLASS_COUNT },
         { 44000432, SIM_CLASS_ALL },
         { 33000087, SIM_CLASS_PERIODS },        /* Nonsense was the answer to a mark. */
         { 500046, SIM_CLASS_COUNT },            /* The release at the end was not said to be one. */
-        { 61007107, SIM_CLASS_COUNT },          /* A node whose answers end each session was connected to without a pause. */
+        /* A node whose answers end each session was connected to without a pause. */
+        { 61007107, SIM_CLASS_COUNT },
     };
     struct sim_totals totals = { 0 };
     for (size_t i = 0; i < sizeof found / sizeof found[0]; i += tap_sample()) {

@@ -1,4 +1,5 @@
-/* Every operation with the smallest buffers and pieces, byte by byte, and with ticks at odd moments. */
+/* Every operation with the smallest buffers and pieces, byte by byte, and with ticks
+ * at odd moments. */
 #include "../world/story.h"
 
 enum { DOOR_TTL = 10000 };
@@ -30,7 +31,8 @@ static void whole_life(struct cluster *cluster)
 static void live_in_pieces(size_t send_max, size_t receive_max, uint32_t receive_size)
 {
     CLUSTER_COLD(3, 1, config.receive_size = receive_size);
-    TAP_CONTEXT("sends of %zu, receives of %zu bytes, %u bytes of buffer", send_max, receive_max, (unsigned)receive_size);
+    TAP_CONTEXT("sends of %zu, receives of %zu bytes, %u bytes of buffer", send_max, receive_max,
+                (unsigned)receive_size);
     for (unsigned k = 0; k < 3; k++) {
         LINK(0, k)->send_max = send_max;
         LINK(0, k)->receive_max = receive_max;
@@ -49,7 +51,8 @@ TEST(every_operation_works_at_every_size_of_the_pieces)
 
 TEST(a_send_buffer_of_the_least_size_holds_every_command)
 {
-    CLUSTER_COLD(3, 1, config.pipeline = REDLOCK_PIPELINE_MIN; config.send_size = REDLOCK_SEND_MIN(config.resource_max));
+    CLUSTER_COLD(3, 1, config.pipeline = REDLOCK_PIPELINE_MIN;
+                 config.send_size = REDLOCK_SEND_MIN(config.resource_max));
     char name[REDLOCK_RESOURCE_MAX + 1];
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
@@ -64,13 +67,15 @@ TEST(a_send_buffer_of_the_least_size_holds_every_command)
     EXPECT_KEY_ABSENT_ON_ALL(name);
 }
 
-/* Two locks at once, one with a ticket where the core has them, through a send buffer of that size and sockets that take so
- * much at a time (0: all). Nothing is loaded ahead, so that each script is sent with its first use. */
+/* Two locks at once, one with a ticket where the core has them, through a send buffer of that size
+ * and sockets that take so much at a time (0: all). Nothing is loaded ahead, so that each script is
+ * sent with its first use. */
 static void live_twice(uint32_t send_size, size_t piece)
 {
     CLUSTER_COLD(3, 1, config.resource_max = 8; config.send_size = send_size);
-    const struct redlock_request ticketed = { .resource = "gate", .resource_size = 4, .ttl_ms = DOOR_TTL,
-                                              .ticket = true };
+    const struct redlock_request ticketed = {
+        .resource = "gate", .resource_size = 4, .ttl_ms = DOOR_TTL, .ticket = true
+    };
     for (unsigned k = 0; k < 3; k++) {
         LINK(0, k)->send_max = piece;
         NODE(k)->noperm = "SCRIPT";
@@ -112,7 +117,8 @@ TEST(a_send_buffer_of_every_size_from_the_least_on_will_do)
 {
     enum { ALL_FITS = 3000 };       /* The longest script and all that is sent beside it. */
 
-    for (uint32_t size = REDLOCK_SEND_MIN(8); size < ALL_FITS && tap.complaints == 0; size += tap_sample()) {
+    for (uint32_t size = REDLOCK_SEND_MIN(8); size < ALL_FITS && tap.complaints == 0;
+         size += tap_sample()) {
         TAP_CONTEXT("%u bytes", (unsigned)size);
         live_twice(size, size % 2 == 0 ? 0 : 101);
     }
@@ -122,10 +128,12 @@ TEST(a_send_buffer_of_every_size_from_the_least_on_will_do)
 TEST(a_script_waits_behind_more_than_65535_bytes)
 {
     enum { OTHERS = 150, LONG = REDLOCK_RESOURCE_MAX, WINDOW = 300, PATIENCE_US = 40000 };
-    enum { SET_SIZE = LONG + 96, SOME = 300 };      /* There is thus no room for the script after them all. */
+    /* There is thus no room for the script after them all. */
+    enum { SET_SIZE = LONG + 96, SOME = 300 };
     static char names[OTHERS][LONG + 1];
 
-    CLUSTER_COLD(1, 1, config.resource_max = LONG; config.pipeline = OTHERS + 1; config.send_size = OTHERS * SET_SIZE + SOME);
+    CLUSTER_COLD(1, 1, config.resource_max = LONG; config.pipeline = OTHERS + 1;
+                 config.send_size = OTHERS * SET_SIZE + SOME);
     const struct redlock_node *node = &cluster->clients[0].nodes[0];
     cluster_need_locks(cluster, 0, OTHERS + 1);
     ACQUIRE(0, "door", DOOR_TTL);

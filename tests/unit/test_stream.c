@@ -1,5 +1,5 @@
-/* The stream of events. Each kind is seen in a story, in order; events that do not fit are counted; and
- * nothing else changes. */
+/* The stream of events. Each kind is seen in a story, in order; events that do not fit are counted;
+ * and nothing else changes. */
 #include "../world/decoder.h"
 #include "../world/story.h"
 
@@ -74,7 +74,8 @@ TEST(an_acquire_is_told_in_the_order_in_which_it_happens_with_its_arithmetic)
     for (unsigned i = 1; i < seen_count; i++) CHECK(seen[i].at_us >= seen[i - 1].at_us);
     const struct redlock_event *refused = seen;
     while (refused < &seen[seen_count] && refused->answer != REDLOCK_ANSWER_REFUSED) refused++;
-    CHECK(refused < &seen[seen_count] && refused->session == 4 && refused->vote == REDLOCK_VOTE_REFUSED);
+    CHECK(refused < &seen[seen_count] && refused->session == 4 &&
+          refused->vote == REDLOCK_VOTE_REFUSED);
 }
 
 TEST(an_extension_a_release_and_its_debts_are_told)
@@ -125,7 +126,8 @@ TEST(an_error_and_a_lost_connection_are_told_with_the_reason)
     look();
     unsigned errors = 0;
     for (unsigned i = 0; i < seen_count; i++)
-        errors += seen[i].answer == REDLOCK_ANSWER_ERROR && seen[i].trouble == REDLOCK_TROUBLE_OOM && seen[i].session == 0;
+        errors += seen[i].answer == REDLOCK_ANSWER_ERROR &&
+                  seen[i].trouble == REDLOCK_TROUBLE_OOM && seen[i].session == 0;
     CHECK_INT(errors, 1);
     CHECK_INT(first_of(REDLOCK_EVENT_DISCONNECTED, 0)->session, 1);
     CHECK(first_of(REDLOCK_EVENT_DISCONNECTED, 0)->trouble != REDLOCK_TROUBLE_NONE);
@@ -160,7 +162,8 @@ TEST(a_wake_up_is_told)
     look();
     CHECK(first_of(REDLOCK_EVENT_WOKEN, 0) && first_of(REDLOCK_EVENT_WOKEN, 0)->lock == LOCK(0));
     CHECK(count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_NONE) > 0);
-    CHECK(count_of(REDLOCK_EVENT_WOKEN, REDLOCK_COMMAND_NONE) <= count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_NONE));
+    CHECK(count_of(REDLOCK_EVENT_WOKEN, REDLOCK_COMMAND_NONE) <=
+          count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_NONE));
 }
 
 TEST(a_question_is_told_without_a_vote)
@@ -200,7 +203,8 @@ TEST(only_the_kinds_of_events_that_are_wanted_are_told)
     static struct redlock_lock elsewhere;
     CLUSTER(N);
     WATCH;
-    redlock_want_events(&events, REDLOCK_EVENT_BIT(REDLOCK_EVENT_VERDICT) | REDLOCK_EVENT_BIT(REDLOCK_EVENT_ENDED));
+    redlock_want_events(&events, REDLOCK_EVENT_BIT(REDLOCK_EVENT_VERDICT) |
+                                     REDLOCK_EVENT_BIT(REDLOCK_EVENT_ENDED));
     ACQUIRE(0, "door", 10000);
     RUN_MS(5);
     redlock_lock_init(&elsewhere);
@@ -209,7 +213,8 @@ TEST(only_the_kinds_of_events_that_are_wanted_are_told)
     RELEASE(0);
     look();
     CHECK_INT(seen_count, 3);
-    CHECK(seen[0].kind == REDLOCK_EVENT_VERDICT && seen[1].kind == REDLOCK_EVENT_ENDED && seen[2].kind == REDLOCK_EVENT_ENDED);
+    CHECK(seen[0].kind == REDLOCK_EVENT_VERDICT && seen[1].kind == REDLOCK_EVENT_ENDED &&
+          seen[2].kind == REDLOCK_EVENT_ENDED);
     CHECK_INT(redlock_lost_events(&events), 0);
     redlock_want_events(&events, REDLOCK_EVENTS_ALL);
     ACQUIRE(0, "door", 10000);
@@ -227,7 +232,8 @@ TEST(a_ring_that_is_read_in_between_goes_round)
     redlock_use_events(ENGINE(0), &events, ring, 50);
     for (unsigned i = 0; i < 20; i++) {
         ACQUIRE(0, "door", 10000);
-        for (unsigned taken = 0; taken < 25 && redlock_next_event(&events, &event); taken++, count++) {
+        for (unsigned taken = 0; taken < 25 && redlock_next_event(&events, &event);
+             taken++, count++) {
             CHECK(event.at_us >= last);
             last = event.at_us;
         }
@@ -340,11 +346,13 @@ TEST(a_node_that_is_to_get_the_text_of_a_script_has_not_voted)
     EXTEND(0, 10000);
     look();
     const struct redlock_event *unknown = answer_to(REDLOCK_COMMAND_EXTEND);
-    CHECK(unknown && unknown->trouble == REDLOCK_TROUBLE_NOSCRIPT && unknown->vote == REDLOCK_VOTE_PENDING && !unknown->unknown);
+    CHECK(unknown && unknown->trouble == REDLOCK_TROUBLE_NOSCRIPT &&
+          unknown->vote == REDLOCK_VOTE_PENDING && !unknown->unknown);
     const struct redlock_event *sent = first_of(REDLOCK_EVENT_SENT, (unsigned)(unknown - seen));
     CHECK(sent && sent->form == REDLOCK_FORM_BY_TEXT);
     const struct redlock_event *known = first_of(REDLOCK_EVENT_HEARD, (unsigned)(sent - seen));
-    CHECK(known && known->form == REDLOCK_FORM_BY_TEXT && known->vote == REDLOCK_VOTE_GRANTED && known->granted == 1);
+    CHECK(known && known->form == REDLOCK_FORM_BY_TEXT && known->vote == REDLOCK_VOTE_GRANTED &&
+          known->granted == 1);
 }
 
 TEST(a_node_that_does_not_know_the_text_of_a_script_votes_unknown)
@@ -358,7 +366,8 @@ TEST(a_node_that_does_not_know_the_text_of_a_script_votes_unknown)
     look();
     const struct redlock_event *last = answer_to(REDLOCK_COMMAND_EXTEND);
     last = first_of(REDLOCK_EVENT_HEARD, (unsigned)(last + 1 - seen));
-    CHECK(last && last->form == REDLOCK_FORM_BY_TEXT && last->vote == REDLOCK_VOTE_UNKNOWN && last->unknown == 1);
+    CHECK(last && last->form == REDLOCK_FORM_BY_TEXT && last->vote == REDLOCK_VOTE_UNKNOWN &&
+          last->unknown == 1);
 }
 
 TEST(a_key_of_another_type_is_told_as_a_release_refused)
@@ -366,11 +375,13 @@ TEST(a_key_of_another_type_is_told_as_a_release_refused)
     CLUSTER(1);
     ACQUIRE(0, "door", 10000);
     WATCH;
-    ANSWERS_ONCE(0, "EVALSHA", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");
+    ANSWERS_ONCE(0, "EVALSHA",
+                 "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");
     RELEASE(0);
     look();
     const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_RELEASE);
-    CHECK(heard && heard->answer == REDLOCK_ANSWER_ERROR && heard->vote == REDLOCK_VOTE_REFUSED && heard->refused == 1);
+    CHECK(heard && heard->answer == REDLOCK_ANSWER_ERROR && heard->vote == REDLOCK_VOTE_REFUSED &&
+          heard->refused == 1);
 }
 
 TEST(a_key_of_another_type_is_told_as_an_extension_unknown)
@@ -378,11 +389,13 @@ TEST(a_key_of_another_type_is_told_as_an_extension_unknown)
     CLUSTER(1);
     ACQUIRE(0, "door", 10000);
     WATCH;
-    ANSWERS_ONCE(0, "EVALSHA", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");
+    ANSWERS_ONCE(0, "EVALSHA",
+                 "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");
     EXTEND(0, 10000);
     look();
     const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_EXTEND);
-    CHECK(heard && heard->trouble == REDLOCK_TROUBLE_WRONGTYPE && heard->vote == REDLOCK_VOTE_UNKNOWN);
+    CHECK(heard && heard->trouble == REDLOCK_TROUBLE_WRONGTYPE &&
+          heard->vote == REDLOCK_VOTE_UNKNOWN);
 }
 
 TEST(a_refusal_for_a_lock_that_was_forgotten_is_told_without_it)
@@ -412,7 +425,8 @@ TEST(s8_an_answer_behind_the_end_of_its_round_is_told_as_no_vote)
     look();
     unsigned late = 0;
     for (unsigned i = 0; i < seen_count; i++) {
-        if (seen[i].kind != REDLOCK_EVENT_HEARD || seen[i].session < 2 || seen[i].command != REDLOCK_COMMAND_ACQUIRE)
+        if (seen[i].kind != REDLOCK_EVENT_HEARD || seen[i].session < 2 ||
+            seen[i].command != REDLOCK_COMMAND_ACQUIRE)
             continue;
         CHECK_INT(seen[i].vote, REDLOCK_VOTE_PENDING);
         CHECK_INT(seen[i].answer, REDLOCK_ANSWER_GRANTED);
@@ -462,7 +476,8 @@ TEST(what_a_refusal_by_a_script_says_of_holder_and_ticket_is_told)
     UNTIL_DONE(0);
     look();
     const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_ACQUIRE);
-    CHECK(heard && heard->answer == REDLOCK_ANSWER_REFUSED && heard->number > 9000 && heard->number <= 10000);
+    CHECK(heard && heard->answer == REDLOCK_ANSWER_REFUSED && heard->number > 9000 &&
+          heard->number <= 10000);
     CHECK(heard->ticket == redlock_ticket(LOCK(1)) && heard->ticket > 0);
     CHECK_INT(first_of(REDLOCK_EVENT_VERDICT, 0)->ticket, 0);
 }
@@ -474,15 +489,18 @@ TEST(each_script_and_each_of_its_arguments_has_a_name)
         const struct listed_row listed = row_at((enum row)i);
         const enum redlock_command command = (enum redlock_command)listed.command;
         if (!listed.row->text) continue;
-        CHECK(strncmp(listed.name, redlock_script_name(command), strlen(redlock_script_name(command))) == 0);
-        for (unsigned j = 0; j < listed.row->argument_count; j++) CHECK(redlock_argument_name(command, j));
+        CHECK(strncmp(listed.name, redlock_script_name(command),
+                      strlen(redlock_script_name(command))) == 0);
+        for (unsigned j = 0; j < listed.row->argument_count; j++)
+            CHECK(redlock_argument_name(command, j));
         if (listed.row->argument_count > most[command]) most[command] = listed.row->argument_count;
     }
     for (unsigned command = 0; command < 32; command++)
         CHECK(!redlock_argument_name((enum redlock_command)command, most[command]));
     CHECK_STR(redlock_script_name(REDLOCK_COMMAND_RESTORE), "restore");
     CHECK_STR(redlock_argument_name(REDLOCK_COMMAND_ACQUIRE, 4), "skew");
-    CHECK(!redlock_script_name(REDLOCK_COMMAND_PTTL) && !redlock_argument_name(REDLOCK_COMMAND_INFO, 0));
+    CHECK(!redlock_script_name(REDLOCK_COMMAND_PTTL) &&
+          !redlock_argument_name(REDLOCK_COMMAND_INFO, 0));
 }
 
 TEST(the_form_of_a_command_is_told)
@@ -506,7 +524,8 @@ TEST(a_ticket_is_told_with_the_verdict)
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     UNTIL_DONE(0);
     look();
-    CHECK(first_of(REDLOCK_EVENT_VERDICT, 0)->ticket == redlock_ticket(LOCK(0)) && redlock_ticket(LOCK(0)) > 0);
+    CHECK(first_of(REDLOCK_EVENT_VERDICT, 0)->ticket == redlock_ticket(LOCK(0)) &&
+          redlock_ticket(LOCK(0)) > 0);
 }
 
 TEST(a_lock_that_is_moved_is_told_by_both_addresses_and_then_by_the_new_one)
@@ -537,14 +556,15 @@ TEST(a_lock_that_is_moved_is_told_by_both_addresses_and_then_by_the_new_one)
 
 /* ---- What is told once ---- */
 
-/* The events of these kinds since the last look, each by its letter: of a phase the first of its name,
- * of a verdict V, of an end E, of a debt O. */
+/* The events of these kinds since the last look, each by its letter: of a phase the first of its
+ * name, of a verdict V, of an end E, of a debt O. */
 static const char *letters(uint32_t kinds)
 {
     static const char phases[] = {
-        [REDLOCK_PHASE_IDLE] = 'i', [REDLOCK_PHASE_WAITING] = 'w', [REDLOCK_PHASE_NEEDS_ENTROPY] = 'n',
-        [REDLOCK_PHASE_ACQUIRING] = 'a',
-        [REDLOCK_PHASE_ENDING] = 'e', [REDLOCK_PHASE_HELD] = 'h', [REDLOCK_PHASE_EXTENDING] = 'x', [REDLOCK_PHASE_RELEASING] = 'r'
+        [REDLOCK_PHASE_IDLE] = 'i',          [REDLOCK_PHASE_WAITING] = 'w',
+        [REDLOCK_PHASE_NEEDS_ENTROPY] = 'n', [REDLOCK_PHASE_ACQUIRING] = 'a',
+        [REDLOCK_PHASE_ENDING] = 'e',        [REDLOCK_PHASE_HELD] = 'h',
+        [REDLOCK_PHASE_EXTENDING] = 'x',     [REDLOCK_PHASE_RELEASING] = 'r'
     };
     static char text[64];
     size_t size = 0;
@@ -552,8 +572,10 @@ static const char *letters(uint32_t kinds)
     look();
     for (unsigned i = 0; i < seen_count && size + 1 < sizeof text; i++) {
         if (!(kinds & REDLOCK_EVENT_BIT(seen[i].kind))) continue;
-        text[size++] = seen[i].kind == REDLOCK_EVENT_PHASE ? phases[seen[i].phase]
-                       : seen[i].kind == REDLOCK_EVENT_VERDICT ? 'V' : seen[i].kind == REDLOCK_EVENT_ENDED ? 'E' : 'O';
+        text[size++] = seen[i].kind == REDLOCK_EVENT_PHASE     ? phases[seen[i].phase]
+                       : seen[i].kind == REDLOCK_EVENT_VERDICT ? 'V'
+                       : seen[i].kind == REDLOCK_EVENT_ENDED   ? 'E'
+                                                               : 'O';
     }
     text[size] = '\0';
     return text;
@@ -627,7 +649,8 @@ TEST(each_debt_of_a_lock_that_has_waited_is_told_once)
     CHECK_STR(letters(REDLOCK_EVENT_BIT(REDLOCK_EVENT_OWED)), "OOOOO");
 }
 
-static void tell_story(bool is_watched, uint64_t *steps, uint64_t *dice, uint64_t *until, size_t *calls)
+static void tell_story(bool is_watched, uint64_t *steps, uint64_t *dice, uint64_t *until,
+                       size_t *calls)
 {
     CLUSTER_COLD(N, 2, config.wake_ups = true);
     if (is_watched) WATCH;

@@ -19,7 +19,8 @@ static void start_beside(struct cluster *cluster, const char *refusal)
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
 }
 
-/* The first client that ever uses the script sends it twice to each node, to slow nodes after the verdict. */
+/* The first client that ever uses the script sends it twice to each node, to slow nodes
+ * after the verdict. */
 TEST(a_slow_node_that_does_not_know_the_script_grants_it_behind_the_verdict)
 {
     CLUSTER(3);
@@ -47,17 +48,19 @@ TEST(s15_a_counter_that_other_nodes_find_too_far_ahead_is_not_followed_for_ever)
     cluster->no_promise = cluster->no_exclusion = true;
     start_beside(cluster, "$19\r\n1900000000000000 -2\r\n");
     RUN_MS(5);
-    for (unsigned k = 0; k < 2; k++) ANSWERS_ONCE(k, "EVALSHA", "-AHEAD of the clock of this node: 1800000000\r\n");
+    for (unsigned k = 0; k < 2; k++)
+        ANSWERS_ONCE(k, "EVALSHA", "-AHEAD of the clock of this node: 1800000000\r\n");
     RUN_WHILE(LOCK(0)->ticket != 1900000000000001, 2000);
     CHECK_INT(LOCK(0)->ticket, 1900000000000001);
     RUN_US(500);
     for (unsigned k = 0; k < 2; k++) ANSWERS_AS_EVER(k), ANSWERS(k, "EVALSHA", TAKEN);
     RUN_WHILE(LOCK(0)->ticket >= 1900000000000001, 2000);
-    TAP_CHECK(LOCK(0)->ticket < WALL_US + CLIENT_NOW(0) + 1, "the ticket is still %llu", (unsigned long long)LOCK(0)->ticket);
+    TAP_CHECK(LOCK(0)->ticket < WALL_US + CLIENT_NOW(0) + 1, "the ticket is still %llu",
+              (unsigned long long)LOCK(0)->ticket);
 }
 
-/* One attempt goes by the wall clock alone. The next one proposes more than any node has reported, even
- * if that is ahead of the wall clock. */
+/* One attempt goes by the wall clock alone. The next one proposes more than any node has reported,
+ * even if that is ahead of the wall clock. */
 TEST(s15_a_client_that_found_a_counter_too_far_ahead_follows_the_next_one_that_is_not)
 {
     CLUSTER(3);
@@ -65,7 +68,8 @@ TEST(s15_a_client_that_found_a_counter_too_far_ahead_follows_the_next_one_that_i
     cluster->no_promise = cluster->no_exclusion = true;
     start_beside(cluster, "$19\r\n1900000000000000 -2\r\n");
     RUN_MS(5);
-    for (unsigned k = 0; k < 2; k++) ANSWERS_ONCE(k, "EVALSHA", "-AHEAD of the clock of this node: 1800000000\r\n");
+    for (unsigned k = 0; k < 2; k++)
+        ANSWERS_ONCE(k, "EVALSHA", "-AHEAD of the clock of this node: 1800000000\r\n");
     RUN_WHILE(LOCK(0)->ticket != 1900000000000001, 2000);
     CHECK_INT(LOCK(0)->ticket, 1900000000000001);
     RUN_US(500);
@@ -84,7 +88,8 @@ TEST(s15_a_client_whose_own_clock_is_too_far_ahead_follows_a_counter_that_is_fur
 
     request.ticket = true;
     request.wall_us = WALL_US;
-    for (unsigned k = 0; k < 2; k++) ANSWERS(k, "EVALSHA", "-AHEAD of the clock of this node: 1700000000\r\n");
+    for (unsigned k = 0; k < 2; k++)
+        ANSWERS(k, "EVALSHA", "-AHEAD of the clock of this node: 1700000000\r\n");
     ANSWERS(2, "EVALSHA", "$19\r\n1900000000000000 -2\r\n");
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     RUN_WHILE(LOCK(0)->round.number < 2, 2000);
@@ -97,7 +102,8 @@ TEST(s15_what_is_said_of_an_older_ticket_says_nothing_of_the_next)
     CLUSTER(3);
     cluster->no_promise = cluster->no_exclusion = true;
     start_beside(cluster, "-AHEAD of the clock of this node: 1700000000\r\n");
-    for (unsigned k = 0; k < 2; k++) ANSWERS_AS_EVER(k), ANSWERS(k, "EVALSHA", "$21\r\n1900000000000000 1000\r\n");
+    for (unsigned k = 0; k < 2; k++)
+        ANSWERS_AS_EVER(k), ANSWERS(k, "EVALSHA", "$21\r\n1900000000000000 1000\r\n");
     DEAFEN(2);
     RUN_MS(5);
     ANSWERS_AS_EVER(2);
@@ -123,7 +129,9 @@ TEST(s15_one_node_that_tells_of_the_last_ticket_of_all_stops_nobody)
 /* Somebody else keeps another value in the counter's key. */
 TEST(s15_a_counter_that_is_no_ticket_refuses_and_does_not_cost_the_connection)
 {
-    static const char *const refusals[] = { "$6\r\n1.5 -1\r\n", "$8\r\n1e300 -2\r\n", "$19\r\n9007199254740992 -2\r\n" };
+    static const char *const refusals[] = {
+        "$6\r\n1.5 -1\r\n", "$8\r\n1e300 -2\r\n", "$19\r\n9007199254740992 -2\r\n"
+    };
 
     for (unsigned i = 0; i < 3; i++) {
         TAP_CONTEXT("%s", refusals[i]);
@@ -142,7 +150,8 @@ TEST(s15_a_counter_that_is_no_ticket_refuses_and_does_not_cost_the_connection)
 
 enum { DOOR_TTL = 10000, SKEW_US = REDLOCK_SKEW_MS * 1000, FAR_US = 9000000 };
 
-static enum redlock_status start_with_ticket(struct cluster *cluster, unsigned client, uint32_t wait_ms)
+static enum redlock_status start_with_ticket(struct cluster *cluster, unsigned client,
+                                             uint32_t wait_ms)
 {
     struct redlock_request request = story_request("door", DOOR_TTL, wait_ms);
 
@@ -151,7 +160,10 @@ static enum redlock_status start_with_ticket(struct cluster *cluster, unsigned c
 }
 
 #define ACQUIRE_TICKET(client, wait_ms) \
-    do { CHECK_INT(start_with_ticket(cluster, (client), (wait_ms)), REDLOCK_OK); UNTIL_DONE(client); } while (0)
+    do { \
+        CHECK_INT(start_with_ticket(cluster, (client), (wait_ms)), REDLOCK_OK); \
+        UNTIL_DONE(client); \
+    } while (0)
 
 TEST(s15_every_holder_has_a_larger_ticket_than_the_one_before)
 {
@@ -203,7 +215,8 @@ TEST(a_clock_that_lags_behind_costs_one_more_round_and_no_pause)
     CHECK_INT(redlock_last_round(LOCK(1))->number, 2);
 }
 
-/* "One attempt" is one; and no attempt begins when the time to wait is over, however short a round it was to be. */
+/* "One attempt" is one; and no attempt begins when the time to wait is over, however short a round
+ * it was to be. */
 TEST(a_ticket_is_corrected_within_the_time_to_wait_and_not_if_there_is_none)
 {
     static const uint32_t waits_ms[] = { 0, 1, 799, 800, 801 };
@@ -218,7 +231,9 @@ TEST(a_ticket_is_corrected_within_the_time_to_wait_and_not_if_there_is_none)
         DELAY_ALL_US(400000);
         ACQUIRE_TICKET(1, waits_ms[i]);
         CHECK_INT(redlock_last_round(LOCK(1))->number, waits_ms[i] > 800 ? 2 : 1);
-        EXPECT_STATUS(1, waits_ms[i] == 0 ? REDLOCK_TAKEN : waits_ms[i] > 800 ? REDLOCK_OK : REDLOCK_TIMEOUT);
+        EXPECT_STATUS(1, waits_ms[i] == 0    ? REDLOCK_TAKEN
+                         : waits_ms[i] > 800 ? REDLOCK_OK
+                                             : REDLOCK_TIMEOUT);
     }
 }
 
@@ -229,7 +244,8 @@ TEST(a_second_refusal_for_the_counter_waits_like_any_other)
     CHECK_INT(start_with_ticket(cluster, 0, 2), REDLOCK_OK);
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_TIMEOUT);
-    CHECK_INT(redlock_last_round(LOCK(0))->number, 3);      /* The last one comes when the time to wait ends. */
+    /* The last one comes when the time to wait ends. */
+    CHECK_INT(redlock_last_round(LOCK(0))->number, 3);
 }
 
 TEST(where_somebody_holds_the_lock_a_small_ticket_is_no_reason_to_come_at_once)
@@ -252,21 +268,22 @@ TEST(s15_no_two_attempts_propose_the_same_ticket)
 
     RIVAL_ON_ALL("door", 60000);
     CHECK_INT(start_with_ticket(cluster, 0, 500), REDLOCK_OK);
-    LOCK(0)->wall_offset_us -= 1000000000;              /* Its wall clock steps back, and the ticket is
-                                                         * still more than the last one. */
+    /* Its wall clock steps back, and the ticket is still more than the last one. */
+    LOCK(0)->wall_offset_us -= 1000000000;
     UNTIL_DONE(0);
     for (size_t i = 0; i < NODE(0)->call_count; i++) {
         const struct model_call *call = &NODE(0)->calls[i];
         if (strcmp(call->name, "ACQUIRE") != 0) continue;
-        TAP_CHECK(call->ticket > last, "%llu is proposed behind %llu", (unsigned long long)call->ticket,
-                  (unsigned long long)last);
+        TAP_CHECK(call->ticket > last, "%llu is proposed behind %llu",
+                  (unsigned long long)call->ticket, (unsigned long long)last);
         last = call->ticket;
         count++;
     }
     CHECK(count > 10);
 }
 
-/* When a counter's life is over, or its node has forgotten it, the clock makes the next ticket larger. */
+/* When a counter's life is over, or its node has forgotten it, the clock makes the
+ * next ticket larger. */
 TEST(s15_the_wall_clock_is_the_least_of_a_ticket)
 {
     CLUSTER_OF(3, 2, (void)0);
@@ -352,7 +369,8 @@ TEST(s15_a_client_that_knows_no_node_yet_asks_none_for_a_ticket_within_its_guard
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-/* Without a guard for locks it has none for tickets, because it keeps its memory, or because nobody cares. */
+/* Without a guard for locks it has none for tickets, because it keeps its memory, or
+ * because nobody cares. */
 TEST(s15_without_a_guard_every_node_gives_tickets)
 {
     CLUSTER_OF(3, 1, config.guard_ms = 0);
@@ -370,7 +388,8 @@ TEST(a_node_takes_a_ticket_that_is_ahead_of_its_clock_by_the_skew_and_no_more)
     for (unsigned ahead = 0; ahead < 2; ahead++) {
         TAP_CONTEXT("%u us more", ahead);
         CLUSTER_OF(1, 1, (void)0);
-        for (unsigned i = 0; i < 2; i++) {              /* The first time the script is not there yet. */
+        /* The first time the script is not there yet. */
+        for (unsigned i = 0; i < 2; i++) {
             cluster_set_client_wall(cluster, 0, SKEW_US + CLUSTER_DELAY_US + (int64_t)ahead);
             ACQUIRE_TICKET(0, 0);
             if (i == 0 && redlock_lock_status(LOCK(0)) == REDLOCK_OK) RELEASE(0);
@@ -381,7 +400,8 @@ TEST(a_node_takes_a_ticket_that_is_ahead_of_its_clock_by_the_skew_and_no_more)
     }
 }
 
-static enum redlock_status start_at_wall(struct cluster *cluster, uint64_t wall_us, uint32_t wait_ms)
+static enum redlock_status start_at_wall(struct cluster *cluster, uint64_t wall_us,
+                                         uint32_t wait_ms)
 {
     struct redlock_request request = story_request("door", DOOR_TTL, wait_ms);
 
@@ -393,7 +413,8 @@ static enum redlock_status start_at_wall(struct cluster *cluster, uint64_t wall_
 TEST(s15_a_ticket_needs_a_wall_clock_from_1_to_the_last_number_that_lua_counts_to)
 {
     static const struct { uint64_t wall_us; enum redlock_status status; } cases[] = {
-        { 0, REDLOCK_BAD_CLOCK }, { 1, REDLOCK_OK }, { 9007199254740990, REDLOCK_OK }, { 9007199254740991, REDLOCK_OK },
+        { 0, REDLOCK_BAD_CLOCK }, { 1, REDLOCK_OK }, { 9007199254740990, REDLOCK_OK },
+        { 9007199254740991, REDLOCK_OK },
         { 9007199254740992, REDLOCK_BAD_CLOCK }, { UINT64_MAX, REDLOCK_BAD_CLOCK },
     };
 
@@ -438,7 +459,8 @@ TEST(s15_a_counter_lives_at_least_as_long_as_the_TTL_the_guard_and_twice_the_ske
     EXPECT_KEYS("door#ticket", 0);
 }
 
-/* Every answer reports a larger one. Tickets that others take meanwhile must not make it try again and again. */
+/* Every answer reports a larger one. Tickets that others take meanwhile must not make it try again
+ * and again. */
 TEST(s15_a_ticket_is_corrected_once_without_a_pause)
 {
     CLUSTER(1);

@@ -1,5 +1,5 @@
-/* The trace of the command, a printer of events and of raw bytes. Each line is right however the bytes
- * are cut, and lost events of a full ring are reported. */
+/* The trace of the command, a printer of events and of raw bytes. Each line is right however the
+ * bytes are cut, and lost events of a full ring are reported. */
 #include "../../tools/redlock/outbox.c"
 #include "../../tools/redlock/print.c"
 #include "../../tools/redlock/news.c"
@@ -11,7 +11,8 @@
 static struct trace trace;
 static char text[TRACE_OUT_MAX + 1];    /* The text printed so far, by look(). */
 
-static void look_on(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what, const void *data, size_t size)
+static void look_on(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what,
+                    const void *data, size_t size)
 {
     net_trace(NULL, now_us, k, what, data, size);
     trace_traffic(context, now_us, k, what, data, size);
@@ -66,8 +67,8 @@ TEST(a_token_is_shown_by_its_two_ends_and_its_holder_behind_it)
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     look();
     redlock_token(&door, token);
-    snprintf(expected, sizeof expected, "  >  SET door %.6s..%s web2:4711 backup.sh NX PX 10000 ", token,
-             token + REDLOCK_TOKEN_TEXT - 2);
+    snprintf(expected, sizeof expected, "  >  SET door %.6s..%s web2:4711 backup.sh NX PX 10000 ",
+             token, token + REDLOCK_TOKEN_TEXT - 2);
     CHECK_INT(times(expected), 1);
     CLOSE(0);
 }
@@ -84,7 +85,8 @@ TEST(the_votes_alone_are_shown_without_any_handshake)
     CLOSE(1000);
 }
 
-/* The lines after the times, for a life with handshake, refusals, scripts and releases. Any answer may come first. */
+/* The lines after the times, for a life with handshake, refusals, scripts and releases. Any answer
+ * may come first. */
 static void tell_life(size_t bytes)
 {
     TRACED(1, TRACE_ALL);
@@ -103,7 +105,8 @@ static void cut_times(char *lines)
     char *to = lines;
     for (char *line = lines; *line != '\0'; line = strchr(line, '\n') + 1) {
         const size_t size = strcspn(line, "\n") + 1;
-        const size_t skipped = strstr(line, "won ") && strstr(line, "won ") < line + size ? size : 10;
+        const size_t skipped =
+            strstr(line, "won ") && strstr(line, "won ") < line + size ? size : 10;
         memmove(to, line + skipped, size - skipped);
         to += size - skipped;
     }

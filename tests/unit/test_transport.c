@@ -1,5 +1,5 @@
-/* The calls of redlock.h that a transport needs beside the four that move bytes. They wait for useful
- * events, and let go of locks whose memory is wanted. */
+/* The calls of redlock.h that a transport needs beside the four that move bytes. They wait for
+ * useful events, and let go of locks whose memory is wanted. */
 #include "../world/story.h"
 
 enum { TTL_MS = 10000 };
@@ -81,7 +81,8 @@ TEST(a_lock_that_is_let_go_is_released_wherever_it_was)
         START_ACQUIRE(0, "door", TTL_MS, 0);
         RUN_MS(ms);
         CHECK(LET_GO(0));
-        CHECK(redlock_lock_status(LOCK(0)) == REDLOCK_PENDING || redlock_lock_status(LOCK(0)) == REDLOCK_CANCELLED);
+        CHECK(redlock_lock_status(LOCK(0)) == REDLOCK_PENDING ||
+              redlock_lock_status(LOCK(0)) == REDLOCK_CANCELLED);
         RUN_MS(100);
         CHECK(IDLE(0));
         EXPECT_KEY_ABSENT_ON_ALL("door");
@@ -106,7 +107,9 @@ TEST(s17_an_adopted_lock_is_let_go_with_every_key_left)
     ACQUIRE(0, "door", TTL_MS);
     redlock_token(LOCK(0), token);
     CHECK_INT(redlock_adopt(ENGINE(1), LOCK(1),
-                            &(struct redlock_request){ .resource = "door", .resource_size = 4 }, token, CLIENT_NOW(1)), REDLOCK_OK);
+                            &(struct redlock_request){ .resource = "door", .resource_size = 4 },
+                            token, CLIENT_NOW(1)),
+              REDLOCK_OK);
     START_EXTEND(1, TTL_MS);
     CHECK(!LET_GO(1));
     redlock_forget(ENGINE(1), LOCK(1));
@@ -139,7 +142,9 @@ TEST(a_lock_has_no_name_before_it_is_used_and_the_one_it_was_given_then)
 
 TEST(the_names_of_a_set_are_sorted)
 {
-    struct redlock_name set[] = { { .bytes = "window", .size = 6 }, { .bytes = "door", .size = 4 } };
+    struct redlock_name set[] = {
+        { .bytes = "window", .size = 6 }, { .bytes = "door", .size = 4 }
+    };
     const struct redlock_request request = { .set = set, .set_count = 2, .ttl_ms = TTL_MS };
     unsigned count;
     CLUSTER(3);

@@ -10,61 +10,61 @@ static const struct {
     enum redlock_trouble trouble;
     const char *words;
 } errors[] = {
-    { "-NOAUTH Authentication required.\r\n",
-      REDLOCK_TROUBLE_NOAUTH, "NOAUTH Authentication required." },
+    { "-NOAUTH Authentication required.\r\n", REDLOCK_TROUBLE_NOAUTH,
+      "NOAUTH Authentication required." },
     { "-WRONGPASS invalid username-password pair or user is disabled.\r\n",
       REDLOCK_TROUBLE_WRONGPASS, "WRONGPASS invalid username" },
-    { "-NOPERM this user has no permissions to run the 'set' command\r\n",
-      REDLOCK_TROUBLE_NOPERM, "NOPERM this user has no permissions to run the 'set'" },
+    { "-NOPERM this user has no permissions to run the 'set' command\r\n", REDLOCK_TROUBLE_NOPERM,
+      "NOPERM this user has no permissions to run the 'set'" },
     { "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n",
       REDLOCK_TROUBLE_NOPERM, "NOPERM this user has no permissions to access one of the keys" },
-    { "-LOADING Redis is loading the dataset in memory\r\n",
-      REDLOCK_TROUBLE_LOADING, "LOADING Redis is loading" },
-    { "-READONLY You can't write against a read only replica.\r\n",
-      REDLOCK_TROUBLE_READONLY, "READONLY You can't write" },
-    { "-READONLY You can't write against a read only replica. script: 42d2860ed2467036b548ac930461d308bbbcebea, on "
+    { "-LOADING Redis is loading the dataset in memory\r\n", REDLOCK_TROUBLE_LOADING,
+      "LOADING Redis is loading" },
+    { "-READONLY You can't write against a read only replica.\r\n", REDLOCK_TROUBLE_READONLY,
+      "READONLY You can't write" },
+    { "-READONLY You can't write against a read only replica. script: "
+      "42d2860ed2467036b548ac930461d308bbbcebea, on "
       "@user_script:1.\r\n",
       REDLOCK_TROUBLE_READONLY, "READONLY You can't write" },
-    { "-MOVED 866 127.0.0.1:6381\r\n",
-      REDLOCK_TROUBLE_MOVED, "MOVED 866 127.0.0.1:6381" },
-    { "-CLUSTERDOWN Hash slot not served\r\n",
-      REDLOCK_TROUBLE_CLUSTERDOWN, "CLUSTERDOWN Hash slot not served" },
-    { "-OOM command not allowed when used memory > 'maxmemory'.\r\n",
-      REDLOCK_TROUBLE_OOM, "OOM command not allowed" },
-    { "-MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may "
-      "modify the data set are disabled, because this instance is configured to report errors during writes if RDB "
-      "snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB "
+    { "-MOVED 866 127.0.0.1:6381\r\n", REDLOCK_TROUBLE_MOVED, "MOVED 866 127.0.0.1:6381" },
+    { "-CLUSTERDOWN Hash slot not served\r\n", REDLOCK_TROUBLE_CLUSTERDOWN,
+      "CLUSTERDOWN Hash slot not served" },
+    { "-OOM command not allowed when used memory > 'maxmemory'.\r\n", REDLOCK_TROUBLE_OOM,
+      "OOM command not allowed" },
+    { "-MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to "
+      "disk. Commands that may "
+      "modify the data set are disabled, because this instance is configured to report errors "
+      "during writes if RDB "
+      "snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for "
+      "details about the RDB "
       "error.\r\n",
       REDLOCK_TROUBLE_MISCONF, "MISCONF Redis is configured to save RDB snapshots" },
     { "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n",
       REDLOCK_TROUBLE_MASTERDOWN, "MASTERDOWN Link with MASTER is down" },
-    { "-NOREPLICAS Not enough good replicas to write.\r\n",
-      REDLOCK_TROUBLE_NOREPLICAS, "NOREPLICAS Not enough good replicas" },
+    { "-NOREPLICAS Not enough good replicas to write.\r\n", REDLOCK_TROUBLE_NOREPLICAS,
+      "NOREPLICAS Not enough good replicas" },
     { "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n",
       REDLOCK_TROUBLE_BUSY, "BUSY Redis is busy running a script." },
     { "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n",
       REDLOCK_TROUBLE_WRONGTYPE, "WRONGTYPE Operation against a key" },
-    { "-ERR max number of clients reached\r\n",
-      REDLOCK_TROUBLE_MAX_CLIENTS, "ERR max number of clients reached" },
-    { "-DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default "
+    { "-ERR max number of clients reached\r\n", REDLOCK_TROUBLE_MAX_CLIENTS,
+      "ERR max number of clients reached" },
+    { "-DENIED Redis is running in protected mode because protected mode is enabled and no "
+      "password is set for the default "
       "user.\r\n",
       REDLOCK_TROUBLE_DENIED, "DENIED Redis is running in protected mode" },
-    { "-ERR value is not an integer or out of range\r\n",
-      REDLOCK_TROUBLE_OTHER_ERROR, "ERR value is not an integer or out of range" },
+    { "-ERR value is not an integer or out of range\r\n", REDLOCK_TROUBLE_OTHER_ERROR,
+      "ERR value is not an integer or out of range" },
     { "-ERR unknown command 'SET', with args beginning with: 'door'\r\n",
       REDLOCK_TROUBLE_OTHER_ERROR, "ERR unknown command 'SET'" },
     { "-UNKILLABLE Sorry the script already executed write commands\r\n",
       REDLOCK_TROUBLE_OTHER_ERROR, "UNKILLABLE Sorry" },
     { "-EXECABORT Transaction discarded because of previous errors.\r\n",
       REDLOCK_TROUBLE_OTHER_ERROR, "EXECABORT" },
-    { "-OOMPH is no word of Redis\r\n",
-      REDLOCK_TROUBLE_OTHER_ERROR, "OOMPH is no word of Redis" },
-    { "-noauth in lower case\r\n",
-      REDLOCK_TROUBLE_OTHER_ERROR, "noauth in lower case" },
-    { "-ERR\r\n",
-      REDLOCK_TROUBLE_OTHER_ERROR, "ERR" },
-    { "-\r\n",
-      REDLOCK_TROUBLE_OTHER_ERROR, "an error reply without a word" },
+    { "-OOMPH is no word of Redis\r\n", REDLOCK_TROUBLE_OTHER_ERROR, "OOMPH is no word of Redis" },
+    { "-noauth in lower case\r\n", REDLOCK_TROUBLE_OTHER_ERROR, "noauth in lower case" },
+    { "-ERR\r\n", REDLOCK_TROUBLE_OTHER_ERROR, "ERR" },
+    { "-\r\n", REDLOCK_TROUBLE_OTHER_ERROR, "an error reply without a word" },
 };
 
 enum { ERROR_COUNT = sizeof errors / sizeof errors[0] };
@@ -113,13 +113,15 @@ TEST(an_error_of_one_node_of_three_costs_no_lock)
     for (size_t i = 0; i < ERROR_COUNT; i++) answer_one_with(i);
 }
 
-/* Another server has that key, and this one has those of other locks. READONLY is of the whole server. */
+/* Another server has that key, and this one has those of other locks. READONLY is of
+ * the whole server. */
 TEST(a_node_that_answers_moved_again_and_again_is_back_soon_each_time)
 {
     static const struct {
         const char *reply;
         bool is_back;
-    } cases[] = { { "-MOVED 866 127.0.0.1:6381\r\n", true }, { "-READONLY You can't write\r\n", false } };
+    } cases[] = { { "-MOVED 866 127.0.0.1:6381\r\n", true },
+                  { "-READONLY You can't write\r\n", false } };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         CLUSTER(1);
         TAP_CONTEXT("%s", cases[i].reply);
@@ -170,7 +172,8 @@ static void answer_extend_with(size_t i)
         EXPECT_TROUBLE(0, k, errors[i].trouble);
     }
     RUN_MS(RECOVERY_MS);
-    CHECK_INT(CLIENT_NOW(0) + VALID_US(0), until); /* An error neither shortens nor releases a held lock. */
+    /* An error neither shortens nor releases a held lock. */
+    CHECK_INT(CLIENT_NOW(0) + VALID_US(0), until);
     EXPECT_KEYS("door", 3);
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
@@ -197,8 +200,8 @@ static void answer_release_with(size_t i)
     CHECK_INT(redlock_owed(LOCK(0)), errors[i].trouble == REDLOCK_TROUBLE_WRONGTYPE ? 0 : 2);
     RUN_MS(RECOVERY_MS);
     CHECK_INT(redlock_owed(LOCK(0)), 0);
-    if (errors[i].trouble != REDLOCK_TROUBLE_WRONGTYPE) /* Then the key is not ours, and nothing is owed. */
-        EXPECT_KEY_ABSENT_ON_ALL("door");
+    /* Then the key is not ours, and nothing is owed. */
+    if (errors[i].trouble != REDLOCK_TROUBLE_WRONGTYPE) EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
 TEST(every_error_in_answer_to_a_release_leaves_it_owed_and_paid_later)
@@ -214,7 +217,8 @@ TEST(noscript_is_answered_by_the_script_itself_in_the_same_round)
     for (unsigned k = 0; k < 3; k++) model_flush_scripts(NODE(k));
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
-    CHECK_INT(VALID_US(0), 10000000 - 4 * CLUSTER_DELAY_US - 100000 - 2000); /* Two round trips from one start. */
+    /* Two round trips from one start. */
+    CHECK_INT(VALID_US(0), 10000000 - 4 * CLUSTER_DELAY_US - 100000 - 2000);
     for (unsigned k = 0; k < 3; k++) model_flush_scripts(NODE(k));
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
@@ -234,16 +238,19 @@ TEST(a_server_that_forbids_loading_scripts_is_sent_them_each_time)
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
-/* The release after a lost attempt asks for another script, and succeeds. Neither is news about the acquire. */
+/* The release after a lost attempt asks for another script, and succeeds. Neither is news
+ * about the acquire. */
 TEST(noscript_in_answer_to_a_release_hides_no_trouble_of_the_acquire)
 {
     for (enum kind kind = 0; kind < KIND_COUNT; kind++) {
         CLUSTER(3);
         TAP_CONTEXT("%s", kind_names[kind]);
         kind_teach_scripts(cluster);
-        for (unsigned k = 0; k < 3; k++) ANSWERS_ONCE(k, kind == KIND_PLAIN ? "SET" : "EVALSHA", "-NOPERM no\r\n");
+        for (unsigned k = 0; k < 3; k++)
+            ANSWERS_ONCE(k, kind == KIND_PLAIN ? "SET" : "EVALSHA", "-NOPERM no\r\n");
         CHECK_INT(kind_acquire(cluster, 0, kind, DOOR_TTL, 0), REDLOCK_OK);
-        for (unsigned k = 0; k < 3; k++) ANSWERS_ONCE(k, "EVALSHA", "-NOSCRIPT No matching script.\r\n");
+        for (unsigned k = 0; k < 3; k++)
+            ANSWERS_ONCE(k, "EVALSHA", "-NOSCRIPT No matching script.\r\n");
         RUN_MS(1000);
         EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
         CHECK_INT(redlock_owed(LOCK(0)), 0);
@@ -290,13 +297,16 @@ TEST(every_error_in_answer_to_who_are_you_means_no_vote_and_is_named)
 TEST(a_refused_courtesy_costs_no_vote)
 {
     for (size_t i = 0; i < ERROR_COUNT; i++) {
-        if (errors[i].trouble != REDLOCK_TROUBLE_NOPERM && errors[i].trouble != REDLOCK_TROUBLE_OTHER_ERROR) continue;
+        if (errors[i].trouble != REDLOCK_TROUBLE_NOPERM &&
+            errors[i].trouble != REDLOCK_TROUBLE_OTHER_ERROR)
+            continue;
         shake_hands_with(i, "CLIENT", true);
         shake_hands_with(i, "SCRIPT", true);
     }
 }
 
-static void log_in_to(const char *user, const char *password, enum redlock_trouble trouble, const char *words)
+static void log_in_to(const char *user, const char *password, enum redlock_trouble trouble,
+                      const char *words)
 {
     CLUSTER_COLD(1, 1, (void)0);
     const struct redlock_login login = { .user = user, .password = password };
@@ -358,7 +368,8 @@ TEST(a_database_that_does_not_exist_means_no_vote_and_is_named)
 
 /* ---- Turned away before the first request ---- */
 
-static void turned_away_with(const char *banner, enum redlock_trouble trouble, const char *words, uint32_t receive_size)
+static void turned_away_with(const char *banner, enum redlock_trouble trouble, const char *words,
+                             uint32_t receive_size)
 {
     CLUSTER_COLD(3, 1, config.receive_size = receive_size);
     const struct redlock_login login = { .password = "secret" };
@@ -384,9 +395,10 @@ TEST(a_server_that_turns_us_away_before_any_request_is_understood)
     memcpy(denied, "-DENIED Redis is running in protected mode because", 50);
     memcpy(denied + sizeof denied - 3, "\r\n", 2);
     for (uint32_t size = REDLOCK_RECEIVE_MIN; size <= 4096; size *= 2) {
-        turned_away_with("-ERR max number of clients reached\r\n", REDLOCK_TROUBLE_MAX_CLIENTS, "ERR max number of clients reached",
-                size);
-        turned_away_with(denied, REDLOCK_TROUBLE_DENIED, "DENIED Redis is running in protected mode", size);
+        turned_away_with("-ERR max number of clients reached\r\n", REDLOCK_TROUBLE_MAX_CLIENTS,
+                         "ERR max number of clients reached", size);
+        turned_away_with(denied, REDLOCK_TROUBLE_DENIED,
+                         "DENIED Redis is running in protected mode", size);
     }
 }
 
@@ -422,7 +434,8 @@ TEST(a_release_refused_for_misconf_is_owed_until_it_is_taken_or_the_ttl_ends)
     EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_MISCONF);
     EXPECT_KEYS("door", 3);
     RUN_MS(3000);
-    CHECK(CALLS(2, "RELEASE") >= 2 && CALLS(2, "RELEASE") <= 20); /* It is sent again, without haste. */
+    /* It is sent again, without haste. */
+    CHECK(CALLS(2, "RELEASE") >= 2 && CALLS(2, "RELEASE") <= 20);
     NODE(0)->condition = MODEL_WELL;
     RUN_MS(3000);
     EXPECT_KEYS("door", 2);
@@ -478,7 +491,9 @@ TEST(a_quorum_in_trouble_is_no_quorum_until_the_trouble_ends)
 /* Nobody is asked more often because it is in trouble. */
 TEST(a_node_in_lasting_trouble_is_not_besieged)
 {
-    static const enum model_condition conditions[] = { MODEL_LOADING, MODEL_BUSY, MODEL_MISCONF, MODEL_CLUSTER_DOWN };
+    static const enum model_condition conditions[] = {
+        MODEL_LOADING, MODEL_BUSY, MODEL_MISCONF, MODEL_CLUSTER_DOWN
+    };
     for (size_t i = 0; i < sizeof conditions / sizeof conditions[0]; i++) {
         CLUSTER(1);
         NODE(0)->condition = conditions[i];
@@ -495,23 +510,33 @@ TEST(a_node_in_lasting_trouble_is_not_besieged)
 TEST(a_refusal_tells_when_the_holder_runs_out)
 {
     CLUSTER(5);
-    RIVAL(0, "door", 2000); RIVAL(1, "door", 3000); RIVAL(2, "door", 4000); RIVAL(3, "door", 5000); RIVAL(4, "door", 6000);
+    RIVAL(0, "door", 2000);
+    RIVAL(1, "door", 3000);
+    RIVAL(2, "door", 4000);
+    RIVAL(3, "door", 5000);
+    RIVAL(4, "door", 6000);
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
-    CHECK(redlock_free_in_ms(LOCK(0)) <= 4000 && redlock_free_in_ms(LOCK(0)) > 3900);   /* The third makes the quorum. */
+    /* The third makes the quorum. */
+    CHECK(redlock_free_in_ms(LOCK(0)) <= 4000 && redlock_free_in_ms(LOCK(0)) > 3900);
 }
 
 TEST(a_refusal_that_comes_when_all_is_lost_tells_when_the_holder_runs_out_as_well)
 {
     CLUSTER(5);
-    RIVAL(0, "door", 6000); RIVAL(1, "door", 5000); RIVAL(2, "door", 4000); RIVAL(3, "door", 3000); RIVAL(4, "door", 2000);
+    RIVAL(0, "door", 6000);
+    RIVAL(1, "door", 5000);
+    RIVAL(2, "door", 4000);
+    RIVAL(3, "door", 3000);
+    RIVAL(4, "door", 2000);
     DELAY_US(3, CLUSTER_DELAY_US + 1); DELAY_US(4, CLUSTER_DELAY_US + 1);
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
     CHECK(redlock_free_in_ms(LOCK(0)) <= 4000 && redlock_free_in_ms(LOCK(0)) > 3900);
 }
 
-/* Node 0's refusal and the answer to the release that was sent after it are read at once, with "reply" for the release. */
+/* Node 0's refusal and the answer to the release that was sent after it are read at once, with
+ * "reply" for the release. */
 static void refuse_late(const char *reply)
 {
     CLUSTER(3);
@@ -520,7 +545,8 @@ static void refuse_late(const char *reply)
     DELAY_US(0, 2 * CLUSTER_DELAY_US);
     START_ACQUIRE(0, "door", DOOR_TTL, 0);
     RUN_US(3 * CLUSTER_DELAY_US);
-    HANG(1); HANG(2);       /* They have refused, and do not say yet how long the holder has left. */
+    /* They have refused, and do not say yet how long the holder has left. */
+    HANG(1); HANG(2);
     FREEZE(0); RUN_MS(5); THAW(0);
     RUN_MS(5);
     RESUME(1); RESUME(2);
@@ -620,7 +646,8 @@ TEST(the_run_id_of_each_server_is_told_and_changes_when_it_restarts)
     CHECK(redlock_node_run_id(ENGINE(0), 0) == NULL);
     RUN_MS(STORY_SETTLE_MS);
     for (unsigned k = 0; k < 3; k++) {
-        const uint8_t *id = redlock_node_run_id(ENGINE(0), k), *next = redlock_node_run_id(ENGINE(0), (k + 1) % 3);
+        const uint8_t *id = redlock_node_run_id(ENGINE(0), k),
+                      *next = redlock_node_run_id(ENGINE(0), (k + 1) % 3);
         CHECK(id != NULL && next != NULL && memcmp(id, next, REDLOCK_RUN_ID_SIZE) != 0);
         CHECK(memcmp(id, redlock_node_run_id(ENGINE(1), k), REDLOCK_RUN_ID_SIZE) == 0);
     }

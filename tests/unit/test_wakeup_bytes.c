@@ -1,15 +1,19 @@
-/* A lock that waits. Tests the bytes sent to one node and on its subscription. One node is a quorum of one. */
+/* A lock that waits. Tests the bytes sent to one node and on its subscription. One node is a quorum
+ * of one. */
 #include "../../redlock/lock.h"
 #include "../../redlock/names.h"
 #include "../tap.h"
 
 enum { NODE, SUBSCRIPTION, SESSIONS, OUTPUT_MAX = 8192 };
-enum { RARELY_MS = 60000 };     /* A pause between attempts that is longer than the stories in which it is set. */
+/* A pause between attempts that is longer than the stories in which it is set. */
+enum { RARELY_MS = 60000 };
 
-static const char handshake[] = "+OK\r\n$83\r\nrun_id:0123456789012345678901234567890123456789\nredis_mode:standalone"
-                               "\nrole:master\r\n\r\n$-1\r\n"
-                               "$40\r\n" WIRE_RELEASE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_SHA1 "\r\n";
-static const char subscribed[] = "+OK\r\n*3\r\n$9\r\nsubscribe\r\n$24\r\nredlock:0101010101010101\r\n:1\r\n";
+static const char handshake[] =
+    "+OK\r\n$83\r\nrun_id:0123456789012345678901234567890123456789\nredis_mode:standalone"
+    "\nrole:master\r\n\r\n$-1\r\n"
+    "$40\r\n" WIRE_RELEASE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_SHA1 "\r\n";
+static const char subscribed[] =
+    "+OK\r\n*3\r\n$9\r\nsubscribe\r\n$24\r\nredlock:0101010101010101\r\n:1\r\n";
 
 struct talk {
     struct redlock engine;
@@ -99,7 +103,9 @@ static void begin(struct talk *talk, struct redlock_config *config)
     memset(talk, 0, sizeof *talk);
     talk->now_us = 1000000;
     config->wake_ups = true;
-    CHECK_INT(redlock_init(&talk->engine, config, talk->nodes, 1, talk->memory, sizeof talk->memory, talk->now_us), REDLOCK_OK);
+    CHECK_INT(redlock_init(&talk->engine, config, talk->nodes, 1, talk->memory, sizeof talk->memory,
+                           talk->now_us),
+              REDLOCK_OK);
     redlock_use_tickets(&talk->engine);
     redlock_use_sets(&talk->engine);
     redlock_use_restore(&talk->engine);
@@ -119,10 +125,13 @@ static void begin(struct talk *talk, struct redlock_config *config)
 
 static void start(struct talk *talk, uint32_t wait_ms)
 {
-    const struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 30000, .wait_ms = wait_ms,
-                                             .wall_us = 1800000000000000 + talk->now_us };
+    const struct redlock_request request = {
+        .resource = "door", .resource_size = 4, .ttl_ms = 30000, .wait_ms = wait_ms,
+        .wall_us = 1800000000000000 + talk->now_us
+    };
 
-    CHECK_INT(redlock_start_acquire(&talk->engine, &talk->lock, &request, talk->now_us), REDLOCK_OK);
+    CHECK_INT(redlock_start_acquire(&talk->engine, &talk->lock, &request, talk->now_us),
+              REDLOCK_OK);
 }
 
 #define EXPECT_SAID(k, words)                                                                    \
@@ -201,7 +210,8 @@ TEST(a_subscription_stays_open_for_as_long_as_somebody_waits)
     line_up(talk, REDLOCK_FOREVER);
     for (unsigned s = 0; s < 25; s++) {
         run_ms(talk, 1000);
-        TAP_CHECK(talk->nodes[SUBSCRIPTION].state == NODE_READY, "the subscription is closed after %u s", s);
+        TAP_CHECK(talk->nodes[SUBSCRIPTION].state == NODE_READY,
+                  "the subscription is closed after %u s", s);
     }
     redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
 }
@@ -251,7 +261,8 @@ TEST(a_lock_that_no_longer_waits_takes_no_entry)
     EXPECT_UNSAID(NODE, WIRE_WAIT_SHA1);
 }
 
-/* It may have been taken out for a subscription that was closed. The answer to the first one is of no use then. */
+/* It may have been taken out for a subscription that was closed. The answer to the first one is of
+ * no use then. */
 TEST(an_entry_is_taken_anew_when_the_subscription_has_opened_again)
 {
     TALK(config.retry_ms = RARELY_MS);
@@ -285,12 +296,13 @@ TEST(where_the_node_gives_no_entry_there_is_none)
     TALK((void)0);
 
     start_and_ask_for_an_entry(talk, 100000);
-    answer(talk, NODE, "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n");
+    answer(talk, NODE,
+           "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n");
     CHECK_INT(talk->lock.entries, 0);
 }
 
-/* It was free all the time. An attempt as soon as a round has passed would fail for the same reason,
- * and so on without end. */
+/* It was free all the time. An attempt as soon as a round has passed would fail for the same
+ * reason, and so on without end. */
 TEST(that_the_resource_is_free_is_no_news_where_the_node_would_not_grant_it)
 {
     TALK((void)0);
@@ -311,10 +323,13 @@ TEST(that_the_resource_is_free_is_no_news_where_the_node_would_not_grant_it)
 /* The same with a ticket; and the node refuses like that, until the lock waits. */
 static void wait_with_ticket(struct talk *talk, const char *refusals[], unsigned count)
 {
-    const struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 30000, .wait_ms = 100000,
-                                             .ticket = true, .wall_us = 1800000000000000 };
+    const struct redlock_request request = {
+        .resource = "door", .resource_size = 4, .ttl_ms = 30000, .wait_ms = 100000, .ticket = true,
+        .wall_us = 1800000000000000
+    };
 
-    CHECK_INT(redlock_start_acquire(&talk->engine, &talk->lock, &request, talk->now_us), REDLOCK_OK);
+    CHECK_INT(redlock_start_acquire(&talk->engine, &talk->lock, &request, talk->now_us),
+              REDLOCK_OK);
     for (unsigned i = 0; i < count; i++) {
         EXPECT_SAID(NODE, WIRE_ACQUIRE_SHA1);
         answer(talk, NODE, refusals[i]);
@@ -378,26 +393,32 @@ TEST(an_entry_that_is_taken_when_the_wake_up_comes_is_given_back)
     TALK((void)0);
 
     start_and_ask_for_an_entry(talk, 100000);
-    answer(talk, SUBSCRIPTION, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$1\r\n1\r\n");
+    answer(talk, SUBSCRIPTION,
+           "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$1\r\n1\r\n");
     answer(talk, NODE, ":-2\r\n");
     win_and_give_back(talk, "SET\r\n");
 }
 
-/* The release of one resource takes the entry out there, and nowhere else. Left there it would be woken in place of another. */
+/* The release of one resource takes the entry out there, and nowhere else. Left there it would be
+ * woken in place of another. */
 TEST(a_lock_woken_for_one_resource_of_several_gives_back_its_entry_for_the_others)
 {
     TALK((void)0);
     struct redlock_name set[] = { { .bytes = "door", .size = 4 }, { .bytes = "gate", .size = 4 } };
-    const struct redlock_request request = { .set = set, .set_count = 2, .ttl_ms = 30000, .wait_ms = 100000,
-                                             .wall_us = 1800000000000000 + talk->now_us };
+    const struct redlock_request request = {
+        .set = set, .set_count = 2, .ttl_ms = 30000, .wait_ms = 100000,
+        .wall_us = 1800000000000000 + talk->now_us
+    };
 
-    CHECK_INT(redlock_start_acquire(&talk->engine, &talk->lock, &request, talk->now_us), REDLOCK_OK);
+    CHECK_INT(redlock_start_acquire(&talk->engine, &talk->lock, &request, talk->now_us),
+              REDLOCK_OK);
     EXPECT_SAID(NODE, WIRE_ACQUIRE_SHA1);
     answer(talk, NODE, "$4\r\n0 -1\r\n");
     run_ms(talk, 2);
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
     answer(talk, NODE, ":-1\r\n");
-    answer(talk, SUBSCRIPTION, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$1\r\n1\r\n");
+    answer(talk, SUBSCRIPTION,
+           "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$1\r\n1\r\n");
     win_and_give_back(talk, WIRE_ACQUIRE_SHA1);
 }
 
@@ -451,7 +472,8 @@ TEST(a_woken_lock_keeps_its_long_pause)
 
     line_up(talk, 100000);
     be_refused(talk, 3);
-    answer(talk, SUBSCRIPTION, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$1\r\n1\r\n");
+    answer(talk, SUBSCRIPTION,
+           "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$1\r\n1\r\n");
     win_and_wait(talk, &ms);
     TAP_CHECK(ms >= 800, "it looks after %u ms", ms);   /* Half of 100 ms, doubled four times. */
 }
@@ -480,7 +502,8 @@ TEST(a_lock_that_gave_up_waiting_begins_with_short_pauses_again)
     line_up(talk, 100000);
     be_refused(talk, 1);
     const uint64_t pause_us = talk->lock.retry_at - talk->now_us;
-    TAP_CHECK(pause_us <= 300000, "it looks after %llu us", (unsigned long long)pause_us);   /* 150 ms, doubled once. */
+    /* 150 ms, doubled once. */
+    TAP_CHECK(pause_us <= 300000, "it looks after %llu us", (unsigned long long)pause_us);
 }
 
 TEST(a_ttl_that_no_lock_has_is_not_taken_for_another)
@@ -494,7 +517,8 @@ TEST(a_ttl_that_no_lock_has_is_not_taken_for_another)
 
 /* ---- What a subscription hears ---- */
 
-#define MESSAGE(number, size) "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$" size "\r\n" number "\r\n"
+#define MESSAGE(number, size) \
+    "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$" size "\r\n" number "\r\n"
 
 TEST(s3_a_wake_up_makes_the_next_attempt_begin_and_grants_nothing)
 {
@@ -531,10 +555,13 @@ enum { CROWD = 24 };
 static void gather(struct talk *talk, struct redlock_lock *crowd)
 {
     for (unsigned i = 0; i < CROWD; i++) {
-        struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 30000, .wait_ms = REDLOCK_FOREVER,
-                                           .wall_us = 1800000000000000 + talk->now_us };
+        struct redlock_request request = {
+            .resource = "door", .resource_size = 4, .ttl_ms = 30000, .wait_ms = REDLOCK_FOREVER,
+            .wall_us = 1800000000000000 + talk->now_us
+        };
         redlock_lock_init(&crowd[i]);
-        CHECK_INT(redlock_start_acquire(&talk->engine, &crowd[i], &request, talk->now_us), REDLOCK_OK);
+        CHECK_INT(redlock_start_acquire(&talk->engine, &crowd[i], &request, talk->now_us),
+                  REDLOCK_OK);
         EXPECT_SAID(NODE, "SET\r\n");
         answer(talk, NODE, "$-1\r\n");
         run_ms(talk, 2);
@@ -547,7 +574,8 @@ static void call(struct talk *talk, unsigned number)
 {
     char text[96];
 
-    snprintf(text, sizeof text, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$%d\r\n%u\r\n",
+    snprintf(text, sizeof text,
+             "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$%d\r\n%u\r\n",
              number > 9 ? 2 : 1, number);
     answer(talk, SUBSCRIPTION, text);
 }
@@ -577,8 +605,16 @@ TEST(a_wake_up_finds_its_lock_among_many_and_none_that_waits_no_longer)
 TEST(s16_a_subscription_that_hears_what_is_no_wake_up_is_closed)
 {
     static const char *const nonsense[] = {
-        "+PONG\r\n", ":1\r\n", "$1\r\n1\r\n", "*2\r\n$7\r\nmessage\r\n$1\r\n1\r\n", MESSAGE("x", "1"), MESSAGE("", "0"),
-        MESSAGE("4294967296", "10"), "*0\r\n", "-ERR no\r\n", "*3\r\n$1\r\n1\r\n$0\r\n\r\n$0\r\n\r\n",
+        "+PONG\r\n",
+        ":1\r\n",
+        "$1\r\n1\r\n",
+        "*2\r\n$7\r\nmessage\r\n$1\r\n1\r\n",
+        MESSAGE("x", "1"),
+        MESSAGE("", "0"),
+        MESSAGE("4294967296", "10"),
+        "*0\r\n",
+        "-ERR no\r\n",
+        "*3\r\n$1\r\n1\r\n$0\r\n\r\n$0\r\n\r\n",
     };
 
     for (unsigned i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
@@ -723,7 +759,9 @@ TEST(a_lock_that_waits_for_random_bytes_takes_no_entry)
 
 TEST(the_answer_to_an_entry_that_nobody_wants_any_more_changes_nothing)
 {
-    static const char *const answers[] = { ":-2\r\n", ":5\r\n", "-NOSCRIPT No matching script.\r\n" };
+    static const char *const answers[] = {
+        ":-2\r\n", ":5\r\n", "-NOSCRIPT No matching script.\r\n"
+    };
 
     for (unsigned i = 0; i < 3; i++) {
         TAP_CONTEXT("%s", answers[i]);
@@ -838,7 +876,8 @@ TEST(an_entry_is_given_back_although_the_wait_ended_behind_a_release)
     answer(talk, NODE, "$-1\r\n:-1\r\n");
     while (redlock_next_event(&events, &event))
         if (event.kind == REDLOCK_EVENT_OWED || event.kind == REDLOCK_EVENT_CLEARED) last = event;
-    CHECK_INT(last.kind, REDLOCK_EVENT_OWED);       /* The attempt's key is gone, and then the entry is owed. */
+    /* The attempt's key is gone, and then the entry is owed. */
+    CHECK_INT(last.kind, REDLOCK_EVENT_OWED);
     EXPECT_SAID(NODE, "0101010101010101:1\r\n");
     answer(talk, NODE, ":-1\r\n");
     CHECK(redlock_idle(&talk->lock));
@@ -859,7 +898,8 @@ TEST(an_attempt_is_released_without_the_entry)
     run_ms(talk, 105);
     CHECK_INT(talk->lock.phase, REDLOCK_PHASE_WAITING);
     EXPECT_SAID(NODE, "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1);
-    answer(talk, NODE, "-BUSY Redis is busy running a script.\r\n-MISCONF Redis is configured to save ...\r\n");
+    answer(talk, NODE,
+           "-BUSY Redis is busy running a script.\r\n-MISCONF Redis is configured to save ...\r\n");
     while (talk->lock.phase == REDLOCK_PHASE_WAITING) run_ms(talk, 1);
     for (unsigned i = 0; i < 3; i++) {              /* The debt comes due again and again. */
         CHECK_INT(talk->lock.phase, REDLOCK_PHASE_NEEDS_ENTROPY);
@@ -916,15 +956,19 @@ TEST(without_random_bytes_for_a_name_nobody_listens_yet)
 /* ---- Locks of other kinds ---- */
 
 /* Begins to wait for ever, for the talk's resource. */
-static void start_kind(struct talk *talk, struct redlock_lock *lock, const struct redlock_kind *kind, uint8_t permits)
+static void start_kind(struct talk *talk, struct redlock_lock *lock,
+                       const struct redlock_kind *kind, uint8_t permits)
 {
-    const struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 30000, .wait_ms = REDLOCK_FOREVER,
-                                             .wall_us = 1800000000000000, .kind = kind, .permits = permits };
+    const struct redlock_request request = {
+        .resource = "door", .resource_size = 4, .ttl_ms = 30000, .wait_ms = REDLOCK_FOREVER,
+        .wall_us = 1800000000000000, .kind = kind, .permits = permits
+    };
 
     CHECK_INT(redlock_start_acquire(&talk->engine, lock, &request, talk->now_us), REDLOCK_OK);
 }
 
-/* Its attempt took long, and was lost by chance alone, so it will try again at once and has no number. */
+/* Its attempt took long, and was lost by chance alone, so it will try again at once and
+ * has no number. */
 TEST(a_lock_that_waits_briefly_takes_no_entry_when_a_subscription_opens)
 {
     TALK(config.retry_ms = RARELY_MS);
@@ -955,7 +999,8 @@ TEST(with_Java_a_lock_listens_again_although_it_has_not_asked_yet)
     answer(talk, NODE, "$6\r\n0 5000\r\n");
     run_ms(talk, 2);
     EXPECT_SAID(SUBSCRIPTION, listens);
-    answer(talk, SUBSCRIPTION, "*3\r\n$9\r\nsubscribe\r\n$29\r\nredisson_lock__channel:{door}\r\n:2\r\n");
+    answer(talk, SUBSCRIPTION,
+           "*3\r\n$9\r\nsubscribe\r\n$29\r\nredisson_lock__channel:{door}\r\n:2\r\n");
     CHECK_INT(talk->lock.stakes[NODE].want, REDLOCK_COMMAND_WAIT);
     redlock_disconnected(&talk->engine, SUBSCRIPTION, "reset", talk->now_us);
     run_ms(talk, 100);
@@ -965,7 +1010,8 @@ TEST(with_Java_a_lock_listens_again_although_it_has_not_asked_yet)
 
 /* ---- Pauses ---- */
 
-/* Refused again and again, with an entry. The n-th pause is the configured one, doubled so often. */
+/* Refused again and again, with an entry. The n-th pause is the configured one,
+ * doubled so often. */
 static void expect_pauses(uint32_t retry_ms, const unsigned doublings[], unsigned count)
 {
     TALK(config.retry_ms = retry_ms);
@@ -976,8 +1022,10 @@ static void expect_pauses(uint32_t retry_ms, const unsigned doublings[], unsigne
         while (talk->lock.phase == REDLOCK_PHASE_WAITING) run_ms(talk, 1);
         EXPECT_SAID(NODE, "SET\r\n");
         answer(talk, NODE, "$-1\r\n");
-        const uint64_t pause_ms = (talk->lock.retry_at - talk->now_us) / 1000, mean_ms = (uint64_t)retry_ms << doublings[i];
-        TAP_CHECK(pause_ms >= mean_ms / 2 && pause_ms <= mean_ms * 3 / 2, "the pause is %llu ms", (unsigned long long)pause_ms);
+        const uint64_t pause_ms = (talk->lock.retry_at - talk->now_us) / 1000,
+                       mean_ms = (uint64_t)retry_ms << doublings[i];
+        TAP_CHECK(pause_ms >= mean_ms / 2 && pause_ms <= mean_ms * 3 / 2, "the pause is %llu ms",
+                  (unsigned long long)pause_ms);
         said(talk, NODE);
         answer(talk, NODE, ":-1\r\n");
     }
@@ -985,7 +1033,8 @@ static void expect_pauses(uint32_t retry_ms, const unsigned doublings[], unsigne
 
 TEST(a_lock_with_an_entry_polls_ever_more_rarely_up_to_a_limit)
 {
-    static const unsigned up_to_32_times[] = { 1, 2, 3, 4, 5, 5, 5 }, within_the_entries_life[] = { 1, 2, 3, 3, 3, 3, 3, 3, 3 };
+    static const unsigned up_to_32_times[] = { 1, 2, 3, 4, 5, 5, 5 },
+                          within_the_entries_life[] = { 1, 2, 3, 3, 3, 3, 3, 3, 3 };
     static const unsigned never[] = { 0, 0 };
 
     expect_pauses(100, up_to_32_times, 7);
@@ -996,7 +1045,8 @@ TEST(a_lock_with_an_entry_polls_ever_more_rarely_up_to_a_limit)
 
 /* ---- Yielding ---- */
 
-/* Holds the lock after waiting for it, so that its subscription is open, and releases it; somebody is woken by that. */
+/* Holds the lock after waiting for it, so that its subscription is open, and releases it; somebody
+ * is woken by that. */
 static void wake_somebody_in(struct talk *talk, unsigned ms)
 {
     line_up(talk, 100000);
@@ -1043,7 +1093,8 @@ TEST(a_lock_that_has_just_woken_another_says_nothing_until_a_round_has_passed)
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
 }
 
-/* A subscription that opens meanwhile is no reason to line up, and the time to wait ends as it always does. */
+/* A subscription that opens meanwhile is no reason to line up, and the time to wait ends as it
+ * always does. */
 TEST(a_lock_that_stands_aside_subscribes_and_tries_once_more_when_its_time_ends)
 {
     TALK(config.retry_ms = RARELY_MS);
@@ -1069,7 +1120,8 @@ TEST(a_lock_that_finds_it_free_after_standing_aside_comes_after_a_random_time)
     start(talk, REDLOCK_FOREVER);
     run_ms(talk, 1);
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
-    CHECK_INT(redlock_free_in_ms(&talk->lock), REDLOCK_UNTOLD);     /* A granted release reports nothing. */
+    /* A granted release reports nothing. */
+    CHECK_INT(redlock_free_in_ms(&talk->lock), REDLOCK_UNTOLD);
     answer(talk, NODE, ":-2\r\n");
     CHECK_INT(redlock_free_in_ms(&talk->lock), 0);
     const uint64_t told_at = talk->now_us;
@@ -1121,10 +1173,13 @@ TEST(a_lock_that_yields_is_woken_like_any_other)
 
 static void start_about(struct talk *talk, const char *resource, uint32_t wait_ms, uint64_t wall_us)
 {
-    const struct redlock_request request = { .resource = resource, .resource_size = strlen(resource), .ttl_ms = 30000,
-                                             .wait_ms = wait_ms, .wall_us = wall_us };
+    const struct redlock_request request = {
+        .resource = resource, .resource_size = strlen(resource), .ttl_ms = 30000,
+        .wait_ms = wait_ms, .wall_us = wall_us
+    };
 
-    CHECK_INT(redlock_start_acquire(&talk->engine, &talk->lock, &request, talk->now_us), REDLOCK_OK);
+    CHECK_INT(redlock_start_acquire(&talk->engine, &talk->lock, &request, talk->now_us),
+              REDLOCK_OK);
 }
 
 TEST(no_lock_yields_without_a_reason_or_without_an_entry)
@@ -1133,10 +1188,14 @@ TEST(no_lock_yields_without_a_reason_or_without_an_entry)
         TALK((void)0);
         TAP_CONTEXT("case %u", i);
         wake_somebody(talk);
-        if (i == 0) start_about(talk, "gate", 100000, 1800000000000000);           /* Another resource. */
-        if (i == 1) start_about(talk, "door", 0, 1800000000000000);                /* It does not wait. */
-        if (i == 2) start_about(talk, "door", 100000, 0);                          /* Without a wall clock there is no entry. */
-        if (i == 3) start_about(talk, "door", 100000, WIRE_TICKET_MAX + 1);        /* An invalid one gives none either. */
+        /* Another resource. */
+        if (i == 0) start_about(talk, "gate", 100000, 1800000000000000);
+        /* It does not wait. */
+        if (i == 1) start_about(talk, "door", 0, 1800000000000000);
+        /* Without a wall clock there is no entry. */
+        if (i == 2) start_about(talk, "door", 100000, 0);
+        /* An invalid one gives none either. */
+        if (i == 3) start_about(talk, "door", 100000, WIRE_TICKET_MAX + 1);
         EXPECT_SAID(NODE, "SET\r\n");
         answer(talk, NODE, "+OK\r\n");
         CHECK(redlock_valid_us(&talk->lock, talk->now_us) > 0);
@@ -1199,7 +1258,8 @@ TEST(every_name_has_a_hash_that_does_not_mean_none)
     struct redlock_lock lock;
 
     redlock_lock_init(&lock);
-    lock.name = (struct redlock_name){ .bytes = "\xcc\x24\x31\xc4", .size = 4 };     /* FNV-1a makes 0 of it. */
+    /* FNV-1a makes 0 of it. */
+    lock.name = (struct redlock_name){ .bytes = "\xcc\x24\x31\xc4", .size = 4 };
     CHECK(names_hash(&lock) != 0);
     lock.name.bytes = "door";
     CHECK_INT(names_hash(&lock), names_hash(&lock));

@@ -1,9 +1,11 @@
-/* Several clients wait for one lock on several nodes. Tests entries, wake-ups, and whom they are for. */
+/* Several clients wait for one lock on several nodes. Tests entries, wake-ups, and whom
+ * they are for. */
 #include "../world/story.h"
 
 static unsigned entries_on(struct cluster *cluster, unsigned k)
 {
-    const struct model_key *key = model_find(NODE(k), 0, "door#waiters", 12, cluster_node_now(cluster, k));
+    const struct model_key *key =
+        model_find(NODE(k), 0, "door#waiters", 12, cluster_node_now(cluster, k));
 
     return key ? (unsigned)key->entry_count : 0;
 }
@@ -21,7 +23,8 @@ static void check_flags(struct cluster *cluster, bool expected)
 static void lose_flags(struct cluster *cluster)
 {
     for (unsigned k = 0; k < cluster->node_count; k++) {
-        const struct model_key *flag = model_find(NODE(k), 0, "door#waiters#waiters", 20, cluster_node_now(cluster, k));
+        const struct model_key *flag =
+            model_find(NODE(k), 0, "door#waiters#waiters", 20, cluster_node_now(cluster, k));
         if (flag) model_evict(NODE(k), (size_t)(flag - NODE(k)->keys));
     }
 }
@@ -49,7 +52,8 @@ TEST(each_of_two_that_wait_is_woken_by_a_release_of_its_own)
     for (unsigned k = 0; k < 3; k++) CHECK_INT(entries_on(cluster, k), 0);
 }
 
-/* Eviction. A waiting client polls, and renews its entry, and the flag, when it has looked in vain. */
+/* Eviction. A waiting client polls, and renews its entry, and the flag, when it has
+ * looked in vain. */
 TEST(a_flag_that_is_lost_costs_a_wake_up_and_not_the_lock)
 {
     for (unsigned renews = 0; renews < 2; renews++) {
@@ -216,9 +220,10 @@ TEST(a_client_that_has_waited_in_vain_or_was_cancelled_gives_back_all_entries)
     }
 }
 
-/* Node 2 is slow and its pipeline full. The release, which would give back the entry, waits while the
- * refusal is on its way. */
-/* No node knows the script by which a writer gives its entry back. Each says so when the lock is acquired again already. */
+/* Node 2 is slow and its pipeline full. The release, which would give back the entry, waits while
+ * the refusal is on its way. */
+/* No node knows the script by which a writer gives its entry back. Each says so when the lock is
+ * acquired again already. */
 TEST(an_entry_is_given_back_although_the_lock_is_acquired_again_before_the_node_has_the_script)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true);
@@ -239,7 +244,8 @@ TEST(an_entry_is_given_back_although_a_late_refusal_made_the_release_needless)
 {
     char name[] = "gate 0";
 
-    CLUSTER_OF(3, 1, config.wake_ups = true; config.pipeline = REDLOCK_PIPELINE_MIN; config.retry_ms = 20);
+    CLUSTER_OF(3, 1, config.wake_ups = true; config.pipeline = REDLOCK_PIPELINE_MIN;
+               config.retry_ms = 20);
     RIVAL_ON_ALL("door", 60000);
     START_ACQUIRE(0, "door", 10000, 20000);
     RUN_MS(100);
@@ -248,7 +254,8 @@ TEST(an_entry_is_given_back_although_a_late_refusal_made_the_release_needless)
     DELAY_US(2, 200000);
     const unsigned tries = LOCK(0)->round.number;
     RUN_WHILE(LOCK(0)->round.number == tries, 1000);
-    for (unsigned i = 1; i < REDLOCK_PIPELINE_MIN; i++, name[5]++) START_ACQUIRE_LOCK(0, i, name, 10000, 0);
+    for (unsigned i = 1; i < REDLOCK_PIPELINE_MIN; i++, name[5]++)
+        START_ACQUIRE_LOCK(0, i, name, 10000, 0);
     RUN_MS(50);
     cluster_cancel(cluster, 0, 0);
     RUN_MS(2000);
@@ -257,8 +264,8 @@ TEST(an_entry_is_given_back_although_a_late_refusal_made_the_release_needless)
     CHECK(IDLE(0));
 }
 
-/* Node 2 is slow, and the release of an attempt on its way to it, when the next attempt is won. Its release still waits for
- * node 1 when that one is answered. */
+/* Node 2 is slow, and the release of an attempt on its way to it, when the next attempt is won. Its
+ * release still waits for node 1 when that one is answered. */
 TEST(an_entry_is_given_back_at_once_although_the_release_waits_for_another_node)
 {
     CLUSTER_OF(3, 1, config.wake_ups = true; config.node_timeout_ms = 5000; config.retry_ms = 20);
@@ -309,10 +316,13 @@ TEST(a_subscription_that_does_not_come_to_stand_is_given_up_when_it_is_needed_no
 
     RIVAL_ON_ALL("door", 1000000);
     START_ACQUIRE(0, "door", 10000, 5000);
-    for (unsigned us = 0; us < 1000 && !(redlock_wants(ENGINE(0), SUBSCRIPTION) & REDLOCK_WANT_RECEIVE); us++) RUN_US(1);
+    for (unsigned us = 0;
+         us < 1000 && !(redlock_wants(ENGINE(0), SUBSCRIPTION) & REDLOCK_WANT_RECEIVE); us++)
+        RUN_US(1);
     STALL(0);
     RUN_MS(9000);
-    CHECK_INT(redlock_wants(ENGINE(0), SUBSCRIPTION), REDLOCK_WANT_RECEIVE);  /* It names itself to nobody. */
+    /* It names itself to nobody. */
+    CHECK_INT(redlock_wants(ENGINE(0), SUBSCRIPTION), REDLOCK_WANT_RECEIVE);
     cluster_cancel(cluster, 0, 0);
     RUN_MS(11000);
     CHECK_INT(redlock_wants(ENGINE(0), SUBSCRIPTION), 0);
@@ -367,12 +377,14 @@ TEST(an_entry_is_taken_by_the_scripts_text_whatever_another_node_is_owed)
     for (unsigned k = 1; k < 3; k++) CHECK_INT(entries_on(cluster, k), 1);
 }
 
-/* On node 2 the answer to the entry comes when the next attempt is lost, together with the refusal of that. */
+/* On node 2 the answer to the entry comes when the next attempt is lost, together with the refusal
+ * of that. */
 TEST(s8_what_an_entry_of_an_earlier_round_was_told_is_not_counted_with_the_answers_to_this_one)
 {
     CLUSTER_OF(3, 1, config.wake_ups = true);
     RIVAL_ON_ALL("door", 600000);
-    START_ACQUIRE(0, "door", 10000, 60000);     /* The scripts are known, and the subscriptions open. */
+    /* The scripts are known, and the subscriptions open. */
+    START_ACQUIRE(0, "door", 10000, 60000);
     RUN_MS(40);
     cluster_cancel(cluster, 0, 0);
     RUN_MS(5);
@@ -386,7 +398,8 @@ TEST(s8_what_an_entry_of_an_earlier_round_was_told_is_not_counted_with_the_answe
     RUN_MS(2);
     CHECK_INT(LOCK(0)->phase, REDLOCK_PHASE_WAITING);
     LINK(0, 2)->deaf = false;
-    for (unsigned us = 0; us < 1000 && redlock_vote_of(LOCK(0), 2) != REDLOCK_VOTE_REFUSED; us++) RUN_US(1);
+    for (unsigned us = 0; us < 1000 && redlock_vote_of(LOCK(0), 2) != REDLOCK_VOTE_REFUSED; us++)
+        RUN_US(1);
     EXPECT_VOTE(0, 2, REDLOCK_VOTE_REFUSED);
     CHECK(redlock_free_in_ms(LOCK(0)) > 500000);
 }
@@ -425,7 +438,8 @@ TEST(a_woken_client_finds_idle_nodes)
         UNTIL_DONE(next);
         EXPECT_STATUS(next, REDLOCK_OK);
         CHECK_INT(entries_taken(cluster), taken);
-        RUN_MS(turn < 2 ? 50 : 2);      /* The first opens its subscriptions before, and the second teaches a script. */
+        /* The first opens its subscriptions before, and the second teaches a script. */
+        RUN_MS(turn < 2 ? 50 : 2);
         CHECK_INT(entries_taken(cluster), taken + 3);
     }
 }
@@ -438,7 +452,8 @@ TEST(a_client_that_waits_at_nodes_with_a_login_is_woken_like_any_other)
     for (unsigned k = 0; k < 3; k++) {
         NODE(k)->user = login.user;
         NODE(k)->password = login.password;
-        for (unsigned c = 0; c < 2; c++) CHECK_INT(redlock_set_login(ENGINE(c), k, &login), REDLOCK_OK);
+        for (unsigned c = 0; c < 2; c++)
+            CHECK_INT(redlock_set_login(ENGINE(c), k, &login), REDLOCK_OK);
     }
     RUN_MS(STORY_SETTLE_MS);
     ACQUIRE(0, "door", 30000);
@@ -450,7 +465,8 @@ TEST(a_client_that_waits_at_nodes_with_a_login_is_woken_like_any_other)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
-/* All nodes have restarted empty. No release wakes anybody, and a client that has waited for long polls rarely. */
+/* All nodes have restarted empty. No release wakes anybody, and a client that has waited for long
+ * polls rarely. */
 TEST(when_the_guard_ends_and_a_quorum_may_vote_again_a_waiting_client_tries_within_two_pauses)
 {
     enum { GUARD_MS = 6000, HOLD_TTL = 5000 };
@@ -491,9 +507,9 @@ TEST(when_a_quorum_that_was_cut_off_is_back_a_waiting_client_tries_within_two_pa
     }
 }
 
-/* Both of its lines break, and the one for commands, on which the node says first that it is not ready,
- * is back last. A release meanwhile has called nobody, or has taken its entry. */
-TEST(a_client_that_waits_lines_up_again_also_if_its_subscription_is_back_before_the_connection_for_commands)
+/* Both of its lines break, and the one for commands, on which the node says first that it is not
+ * ready, is back last. A release meanwhile has called nobody, or has taken its entry. */
+TEST(a_client_that_waits_lines_up_again_also_if_its_subscription_is_back_first)
 {
     for (unsigned released_meanwhile = 0; released_meanwhile < 2; released_meanwhile++) {
         TAP_CONTEXT("%u", released_meanwhile);
@@ -511,7 +527,8 @@ TEST(a_client_that_waits_lines_up_again_also_if_its_subscription_is_back_before_
     }
 }
 
-/* Each holds the lock for 1 ms, and is done. How often one of them has tried, on the average, and how often it took an entry. */
+/* Each holds the lock for 1 ms, and is done. How often one of them has tried, on the average, and
+ * how often it took an entry. */
 static void crowd(unsigned clients, unsigned locks, double tries_max)
 {
     CLUSTER_OF(3, clients, config.wake_ups = true);
@@ -524,15 +541,17 @@ static void crowd(unsigned clients, unsigned locks, double tries_max)
         RUN_MS(1);
         for (unsigned c = 0; c < clients; c++)
             for (unsigned i = 0; i < locks; i++)
-                if (cluster_valid_us(cluster, c, i) > 0) left -= cluster_release(cluster, c, i) == REDLOCK_OK;
+                if (cluster_valid_us(cluster, c, i) > 0)
+                    left -= cluster_release(cluster, c, i) == REDLOCK_OK;
     }
     CHECK_INT(left, 0);
     for (unsigned k = 0; k < 3; k++) tries += CALLS(k, "SET");
-    TAP_CHECK(tries <= tries_max * 3 * clients * locks, "%u times by %u clients with %u locks", tries / 3, clients, locks);
+    TAP_CHECK(tries <= tries_max * 3 * clients * locks, "%u times by %u clients with %u locks",
+              tries / 3, clients, locks);
 }
 
-/* They are woken one after the other, and not each time some other one was. In a crowd of 512 a lock
- * tries no more than twice as often as in one of 64. */
+/* They are woken one after the other, and not each time some other one was. In a crowd of 512 a
+ * lock tries no more than twice as often as in one of 64. */
 TEST(of_a_crowd_that_waits_each_tries_a_few_times)
 {
     crowd(16, 4, 3);

@@ -1,5 +1,5 @@
-/* The guardian of redlock run ends its processes before the validity ends (S19), whoever they are and
- * however late they are known. Time and processes are made up here. */
+/* The guardian of redlock run ends its processes before the validity ends (S19), whoever they are
+ * and however late they are known. Time and processes are made up here. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <sys/types.h>
@@ -24,14 +24,18 @@ static char said[256];          /* "group TERM, 300 TERM, ..." */
 
 static const char *name_of(int number)
 {
-    return number == SIGTERM ? "TERM" : number == SIGCONT ? "CONT" : number == SIGKILL ? "KILL" : "?";
+    return number == SIGTERM   ? "TERM"
+           : number == SIGCONT ? "CONT"
+           : number == SIGKILL ? "KILL"
+                               : "?";
 }
 
 static void note(const char *who, int number)
 {
     size_t used = strlen(said);
 
-    (void)snprintf(said + used, sizeof said - used, "%s%s %s", used > 0 ? ", " : "", who, name_of(number));
+    (void)snprintf(said + used, sizeof said - used, "%s%s %s", used > 0 ? ", " : "", who,
+                   name_of(number));
 }
 
 static int scripted_kill(pid_t pid, int number)
@@ -77,7 +81,10 @@ static struct ward begin(void)
     below = 3;
     refusal = 0;
     said[0] = '\0';
-    return (struct ward){ .child = { .pid = COMMAND }, .is_all_below = true, .grace_ms = 2000, .margin_ms = 100,
+    return (struct ward){ .child = { .pid = COMMAND },
+                          .is_all_below = true,
+                          .grace_ms = 2000,
+                          .margin_ms = 100,
                           .valid_until = 10 * SECOND };
 }
 
@@ -116,7 +123,8 @@ TEST(s19_what_is_known_too_late_is_killed_at_once)
 {
     struct ward ward = begin();
 
-    CHECK_STR(look_at(&ward, 60 * SECOND), "group TERM, 300 TERM, group CONT, 300 CONT, group KILL, 300 KILL");
+    CHECK_STR(look_at(&ward, 60 * SECOND),
+              "group TERM, 300 TERM, group CONT, 300 CONT, group KILL, 300 KILL");
 }
 
 TEST(s19_an_ending_that_is_asked_for_has_its_grace_within_the_validity)

@@ -11,17 +11,20 @@
 
 enum {
     TRUE_START_US = 1000,
-    CLIENT_START_US = 5000000,          /* The machine was booted a moment ago, so times near 0 must be no trouble. */
+    /* The machine was booted a moment ago, so times near 0 must be no trouble. */
+    CLIENT_START_US = 5000000,
     CLIENT_SPREAD_US = 777777,          /* Clients' clocks have nothing to do with each other. */
     NODE_UPTIME_US = 1000000000,
     LOCKS_DEFAULT = 4,
-    SWEEP_LOCKS_MAX = 16,               /* More locks than these are looked at now and then, not after every call. */
+    /* More locks than these are looked at now and then, not after every call. */
+    SWEEP_LOCKS_MAX = 16,
     SWEEP_EVERY = 64,
     TALK_BYTES_MAX = 160
 };
 
 #define NODE_START_US UINT64_C(1790000000000000) /* A node's clock is the time of day, */
-#define NODE_SPREAD_US 1000003                   /* and this much apart from node to node for the ends of keys; */
+/* and this much apart from node to node for the ends of keys; */
+#define NODE_SPREAD_US 1000003
 #define WALL_START_US NODE_START_US              /* but TIME's answer is the same. */
 
 /* ---- Telling ---- */
@@ -48,12 +51,12 @@ static void talk(const struct cluster *cluster, const char *format, ...)
     putchar('\n');
 }
 
-static void talk_bytes(const struct cluster *cluster, const struct cluster_connection *connection, char arrow,
-                       const uint8_t *data, size_t size)
+static void talk_bytes(const struct cluster *cluster, const struct cluster_connection *connection,
+                       char arrow, const uint8_t *data, size_t size)
 {
     if (!cluster->talks) return;
-    printf("# %9llu us: client %u %c node %u: ", (unsigned long long)cluster->now_us, connection->client, arrow,
-           connection->node);
+    printf("# %9llu us: client %u %c node %u: ", (unsigned long long)cluster->now_us,
+           connection->client, arrow, connection->node);
     for (size_t i = 0; i < size && i < TALK_BYTES_MAX; i++)
         if (data[i] >= ' ' && data[i] <= '~')
             putchar(data[i]);
@@ -67,7 +70,8 @@ static void talk_bytes(const struct cluster *cluster, const struct cluster_conne
 static uint64_t clock_read(const struct cluster_clock *clock, uint64_t true_us)
 {
     const int64_t passed = (int64_t)(true_us - clock->true_us), second = 1000000;
-    const int64_t gained = passed / second * clock->fast_ppm + passed % second * clock->fast_ppm / second;
+    const int64_t gained =
+        passed / second * clock->fast_ppm + passed % second * clock->fast_ppm / second;
     return clock->local_us + (uint64_t)(passed + gained);
 }
 
@@ -82,7 +86,8 @@ static uint64_t clock_when(const struct cluster_clock *clock, uint64_t local_us)
     return true_us;
 }
 
-static void clock_set(struct cluster_clock *clock, uint64_t true_us, int64_t step_us, int32_t fast_ppm)
+static void clock_set(struct cluster_clock *clock, uint64_t true_us, int64_t step_us,
+                      int32_t fast_ppm)
 {
     const uint64_t local_us = clock_read(clock, true_us) + (uint64_t)step_us;
     *clock = (struct cluster_clock){ true_us, local_us, fast_ppm };
@@ -141,7 +146,8 @@ static uint64_t client_start_us(unsigned client)
 
 void cluster_set_client_wall(struct cluster *cluster, unsigned client, int64_t skew_us)
 {
-    cluster->clients[client].wall_offset_us = (int64_t)(WALL_START_US - client_start_us(client)) + skew_us;
+    cluster->clients[client].wall_offset_us =
+        (int64_t)(WALL_START_US - client_start_us(client)) + skew_us;
 }
 
 /* SplitMix64 */
@@ -166,21 +172,27 @@ static void *need(void *memory)
     return memory;
 }
 
-static struct cluster_link *link_of(struct cluster *cluster, const struct cluster_connection *connection)
+static struct cluster_link *link_of(struct cluster *cluster,
+                                    const struct cluster_connection *connection)
 {
     return &cluster->links[connection->client][connection->node];
 }
 
 /* One way, in that direction. */
-static uint64_t delay_of(struct cluster *cluster, const struct cluster_connection *connection, bool to_node)
+static uint64_t delay_of(struct cluster *cluster, const struct cluster_connection *connection,
+                         bool to_node)
 {
     const struct cluster_link *link = &cluster->links[connection->client][connection->node];
-    const uint64_t more_us = to_node ? link->to_node_us : link->to_client_us + cluster->hosts[connection->node].slow_us;
-    return link->delay_us + more_us + (link->jitter_us > 0 ? cluster_below(cluster, link->jitter_us + 1) : 0);
+    const uint64_t more_us =
+        to_node ? link->to_node_us : link->to_client_us + cluster->hosts[connection->node].slow_us;
+    return link->delay_us + more_us +
+           (link->jitter_us > 0 ? cluster_below(cluster, link->jitter_us + 1) : 0);
 }
 
-/* Puts bytes on their way, or, with size 0, the end of all bytes. TCP keeps their order, whatever the delay. */
-static void pipe_put(struct cluster *cluster, struct cluster_connection *connection, bool to_node, const void *data, size_t size)
+/* Puts bytes on their way, or, with size 0, the end of all bytes. TCP keeps their order, whatever
+ * the delay. */
+static void pipe_put(struct cluster *cluster, struct cluster_connection *connection, bool to_node,
+                     const void *data, size_t size)
 {
     struct cluster_pipe *pipe = to_node ? &connection->to_node : &connection->to_client;
     uint64_t at = cluster->now_us + delay_of(cluster, connection, to_node);
@@ -193,7 +205,8 @@ static void pipe_put(struct cluster *cluster, struct cluster_connection *connect
     const struct cluster_message message = { ++cluster->message_count, at, to_node, data, size };
     pipe->segments[pipe->count++] = (struct cluster_segment){ at, message.number, size, size == 0 };
     model_bytes_add(&pipe->bytes, data, size);
-    if (cluster->observer.saw_message) cluster->observer.saw_message(cluster->observer.context, connection, &message);
+    if (cluster->observer.saw_message)
+        cluster->observer.saw_message(cluster->observer.context, connection, &message);
 }
 
 static void pipe_drop_first(struct cluster_pipe *pipe)
@@ -216,8 +229,8 @@ static void connection_begin(struct cluster *cluster, unsigned client, unsigned 
     struct cluster_link *link = &cluster->links[client][node];
     if (cluster->connection_count == cluster->connection_capacity) {
         cluster->connection_capacity = 2 * cluster->connection_capacity + 8;
-        cluster->connections =
-            need(realloc(cluster->connections, cluster->connection_capacity * sizeof *cluster->connections));
+        cluster->connections = need(realloc(
+            cluster->connections, cluster->connection_capacity * sizeof *cluster->connections));
     }
     cluster->connections[cluster->connection_count++] = connection;
     connection->client = client;
@@ -230,7 +243,8 @@ static void connection_begin(struct cluster *cluster, unsigned client, unsigned 
     if (link->connect_count < CLUSTER_CONNECTS_MAX)
         link->connected_at[link->connect_count] = cluster->now_us;
     link->connect_count++;
-    talk(cluster, "client %u connects to node %u%s", client, node, line == node ? "" : " with a subscription");
+    talk(cluster, "client %u connects to node %u%s", client, node,
+         line == node ? "" : " with a subscription");
 }
 
 static void connection_free(struct cluster *cluster, size_t index)
@@ -262,7 +276,8 @@ static void client_leaves(struct cluster *cluster, struct cluster_connection *co
     if (!connection->node_left) pipe_put(cluster, connection, true, NULL, 0);
 }
 
-/* The client's end breaks. The client reads what has arrived, and then learns why there is no more. */
+/* The client's end breaks. The client reads what has arrived, and then learns why there
+ * is no more. */
 static void client_learns_end(struct cluster_connection *connection, const char *why)
 {
     pipe_clear(&connection->to_client);
@@ -320,11 +335,14 @@ static void flush_subscribers(struct cluster *cluster, unsigned node)
     }
 }
 
-static void session_feed(struct cluster *cluster, struct cluster_connection *connection, const void *data, size_t size)
+static void session_feed(struct cluster *cluster, struct cluster_connection *connection,
+                         const void *data, size_t size)
 {
     struct model_node *node = &cluster->hosts[connection->node].node;
-    model_session_receive(node, &connection->session, data, size, cluster_node_now(cluster, connection->node));
-    if (node->breach[0] != '\0' && !cluster->witness) break_rule(cluster, "node %u: %s", connection->node, node->breach);
+    model_session_receive(node, &connection->session, data, size,
+                          cluster_node_now(cluster, connection->node));
+    if (node->breach[0] != '\0' && !cluster->witness)
+        break_rule(cluster, "node %u: %s", connection->node, node->breach);
     show_commands(cluster, connection);
     if (cluster->witness) witness_saw_node(cluster->witness, connection->node);
     session_flush(cluster, connection);
@@ -335,7 +353,8 @@ static void connection_opens(struct cluster *cluster, struct cluster_connection 
 {
     const struct cluster_host *host = &cluster->hosts[connection->node];
     const struct cluster_link *link = link_of(cluster, connection);
-    if (host->down || link->cut || (link->subscriptions_cut && connection->line >= cluster->node_count)) {
+    if (host->down || link->cut ||
+        (link->subscriptions_cut && connection->line >= cluster->node_count)) {
         connection->ended = true;
         connection->why = host->down ? "connection refused" : "network is unreachable";
         return;
@@ -360,7 +379,8 @@ static size_t sever_allows(struct cluster_sever *sever, size_t size, bool *break
 
 static void tell_arrival(struct cluster *cluster, const struct cluster_segment *segment)
 {
-    if (cluster->observer.saw_arrival) cluster->observer.saw_arrival(cluster->observer.context, segment->number);
+    if (cluster->observer.saw_arrival)
+        cluster->observer.saw_arrival(cluster->observer.context, segment->number);
 }
 
 static void arrive_at_node(struct cluster *cluster, struct cluster_connection *connection)
@@ -391,7 +411,8 @@ static void arrive_at_client(struct cluster *cluster, struct cluster_connection 
         return;
     }
     tell_arrival(cluster, &segment);
-    const size_t size = sever_allows(&link_of(cluster, connection)->to_client, segment.size, &breaks);
+    const size_t size =
+        sever_allows(&link_of(cluster, connection)->to_client, segment.size, &breaks);
     model_bytes_add(&connection->arrived, connection->to_client.bytes.data, size);
     pipe_drop_first(&connection->to_client);
     if (breaks) connection_breaks(cluster, connection);
@@ -413,7 +434,8 @@ unsigned cluster_name_count(const struct cluster_lock *lock)
 struct redlock_name cluster_name(const struct cluster_lock *lock, unsigned number)
 {
     if (lock->set_count > 0) return lock->set[number];
-    return (struct redlock_name){ .bytes = lock->resource, .size = lock->resource_size + lock->slot_size };
+    return (struct redlock_name){ .bytes = lock->resource,
+                                  .size = lock->resource_size + lock->slot_size };
 }
 
 /* A client with a permit holds the lock of its slot, so ":3" follows the name then. */
@@ -442,11 +464,14 @@ static bool locks_meet(const struct cluster_lock *a, const struct cluster_lock *
 {
     for (unsigned i = 0; i < cluster_name_count(a); i++)
         for (unsigned j = 0; j < cluster_name_count(b); j++)
-            if (names_equal(cluster_name(a, i), cluster_name(b, j)) && !(cluster_reads(a, i) && cluster_reads(b, j))) return true;
+            if (names_equal(cluster_name(a, i), cluster_name(b, j)) &&
+                !(cluster_reads(a, i) && cluster_reads(b, j)))
+                return true;
     return false;
 }
 
-static void watch_exclusion(struct cluster *cluster, unsigned client, const struct cluster_lock *lock)
+static void watch_exclusion(struct cluster *cluster, unsigned client,
+                            const struct cluster_lock *lock)
 {
     for (unsigned c = 0; c < cluster->client_count; c++) {
         const struct cluster_client *other = &cluster->clients[c];
@@ -455,8 +480,8 @@ static void watch_exclusion(struct cluster *cluster, unsigned client, const stru
             if (!rival->in_use || !locks_meet(rival, lock)) continue;
             cluster->exclusion_count++;
             if (cluster_valid_us(cluster, c, i) > 0)
-                break_rule(cluster, "exclusion: clients %u and %u both hold %.*s", client, c, told_size(lock),
-                           (const char *)lock->resource);
+                break_rule(cluster, "exclusion: clients %u and %u both hold %.*s", client, c,
+                           told_size(lock), (const char *)lock->resource);
         }
     }
 }
@@ -465,8 +490,8 @@ static void watch_exclusion(struct cluster *cluster, unsigned client, const stru
 static bool is_field_of(const struct model_key *key, const char *token)
 {
     char text[REDISSON_FIELD + 1];
-    snprintf(text, sizeof text, "%.8s-%.4s-%.4s-%.4s-%.12s:%lu", token, token + 8, token + 12, token + 16, token + 20,
-             strtoul(token + 32, NULL, 16));
+    snprintf(text, sizeof text, "%.8s-%.4s-%.4s-%.4s-%.12s:%lu", token, token + 8, token + 12,
+             token + 16, token + 20, strtoul(token + 32, NULL, 16));
     return key->value_size == strlen(text) && memcmp(key->value, text, key->value_size) == 0;
 }
 
@@ -474,12 +499,14 @@ static bool is_field_of(const struct model_key *key, const char *token)
 static bool is_value_of(const struct model_key *key, const char *token)
 {
     if (key->is_hash) return is_field_of(key, token);
-    return key->value_size >= REDLOCK_TOKEN_TEXT && memcmp(key->value, token, REDLOCK_TOKEN_TEXT) == 0 &&
+    return key->value_size >= REDLOCK_TOKEN_TEXT &&
+           memcmp(key->value, token, REDLOCK_TOKEN_TEXT) == 0 &&
            (key->value_size == REDLOCK_TOKEN_TEXT || key->value[REDLOCK_TOKEN_TEXT] == ' ');
 }
 
 /* The true time until which the host keeps the token in the key of that name; 0: it does not. */
-static uint64_t name_kept_until(const struct cluster_host *host, struct redlock_name name, const char *token)
+static uint64_t name_kept_until(const struct cluster_host *host, struct redlock_name name,
+                                const char *token)
 {
     for (size_t i = 0; i < host->node.key_count; i++) {
         const struct model_key *key = &host->node.keys[i];
@@ -490,7 +517,8 @@ static uint64_t name_kept_until(const struct cluster_host *host, struct redlock_
     return 0;
 }
 
-const struct model_key *cluster_key_beside(const struct cluster_host *host, struct redlock_name name, const char *suffix)
+const struct model_key *cluster_key_beside(const struct cluster_host *host,
+                                           struct redlock_name name, const char *suffix)
 {
     const size_t more = strlen(suffix);
     for (size_t i = 0; i < host->node.key_count; i++) {
@@ -512,28 +540,32 @@ uint64_t cluster_reader_ends_ms(const struct model_key *key, const struct model_
     return key->expires_ms > 0 && key->expires_ms < reader->score ? key->expires_ms : reader->score;
 }
 
-/* The true time until which the host keeps writers out for the reader with that token; 0: it does not. */
-static uint64_t reader_kept_until(const struct cluster_host *host, struct redlock_name name, const char *token)
+/* The true time until which the host keeps writers out for the reader with that token; 0:
+ * it does not. */
+static uint64_t reader_kept_until(const struct cluster_host *host, struct redlock_name name,
+                                  const char *token)
 {
     const struct model_key *key = cluster_key_beside(host, name, "");
     const struct model_key *readers = cluster_key_beside(host, name, REDLOCK_READERS_SUFFIX);
     if (!key || !cluster_is_shared_key(key)) return 0;
     for (size_t i = 0; readers && i < readers->entry_count; i++) {
         const struct model_entry *entry = &readers->entries[i];
-        if (entry->size >= REDLOCK_TOKEN_TEXT && memcmp(entry->member, token, REDLOCK_TOKEN_TEXT) == 0)
+        if (entry->size >= REDLOCK_TOKEN_TEXT &&
+            memcmp(entry->member, token, REDLOCK_TOKEN_TEXT) == 0)
             return clock_when(&host->clock, cluster_reader_ends_ms(key, entry) * 1000);
     }
     return 0;
 }
 
 /* A reader is kept by the key of a writer that it was, or was to become, as well. */
-static uint64_t role_kept_until(const struct cluster_host *host, const struct cluster_lock *lock, unsigned k, unsigned i,
-                                const char *token)
+static uint64_t role_kept_until(const struct cluster_host *host, const struct cluster_lock *lock,
+                                unsigned k, unsigned i, const char *token)
 {
     char text[REDLOCK_TOKEN_TEXT + 1] = "";
     uint64_t until = name_kept_until(host, cluster_name(lock, i), token), other;
     if (!cluster_reads(lock, i)) return until;
-    for (unsigned b = 0; b < REDLOCK_TOKEN_SIZE; b++) snprintf(text + 2 * b, 3, "%02x", lock->lock.stakes[k].token[b]);
+    for (unsigned b = 0; b < REDLOCK_TOKEN_SIZE; b++)
+        snprintf(text + 2 * b, 3, "%02x", lock->lock.stakes[k].token[b]);
     other = name_kept_until(host, cluster_name(lock, i), text);
     if (other > until) until = other;
     other = reader_kept_until(host, cluster_name(lock, i), token);
@@ -542,8 +574,10 @@ static uint64_t role_kept_until(const struct cluster_host *host, const struct cl
     return other > until ? other : until;
 }
 
-/* The true time until which node k keeps the lock's token for all of its resources; 0: it does not. */
-static uint64_t kept_until(struct cluster *cluster, unsigned k, const struct cluster_lock *lock, const char *token)
+/* The true time until which node k keeps the lock's token for all of its resources; 0:
+ * it does not. */
+static uint64_t kept_until(struct cluster *cluster, unsigned k, const struct cluster_lock *lock,
+                           const char *token)
 {
     uint64_t until = REDLOCK_NEVER;
     for (unsigned i = 0; i < cluster_name_count(lock); i++) {
@@ -553,7 +587,8 @@ static uint64_t kept_until(struct cluster *cluster, unsigned k, const struct clu
     return until;
 }
 
-/* Checked when the belief changes. A quorum of nodes will keep the token for as long as the holder believes. */
+/* Checked when the belief changes. A quorum of nodes will keep the token for as long as
+ * the holder believes. */
 static void watch_promise(struct cluster *cluster, unsigned client, const struct cluster_lock *lock)
 {
     const uint64_t until = clock_when(&cluster->clients[client].clock, lock->believed_until);
@@ -564,9 +599,11 @@ static void watch_promise(struct cluster *cluster, unsigned client, const struct
     for (unsigned k = 0; k < cluster->node_count; k++)
         kept += kept_until(cluster, k, lock, token) >= until;
     if (kept < cluster->node_count / 2 + 1)
-        break_rule(cluster, "promise: client %u believes to hold %.*s for %llu us, which %u of %u nodes keep", client,
-                   told_size(lock), (const char *)lock->resource, (unsigned long long)(until - cluster->now_us), kept,
-                   cluster->node_count);
+        break_rule(
+            cluster,
+            "promise: client %u believes to hold %.*s for %llu us, which %u of %u nodes keep",
+            client, told_size(lock), (const char *)lock->resource,
+            (unsigned long long)(until - cluster->now_us), kept, cluster->node_count);
 }
 
 static void watch_books(struct cluster *cluster, unsigned client, unsigned index)
@@ -584,21 +621,27 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* The latest time at which the engine must wake for the lock, by the public header. A round lasts for a node
- * timeout, a wait as long as requested, and a kept lock is extended, or reported as lost, before it ends. */
+/* The latest time at which the engine must wake for the lock, by the public header. A round lasts
+ * for a node timeout, a wait as long as requested, and a kept lock is extended, or reported as
+ * lost, before it ends. */
 static uint64_t due_at(struct cluster *cluster, unsigned client, struct cluster_lock *lock)
 {
     const struct redlock_round *round = redlock_last_round(&lock->lock);
-    const uint64_t round_ends_at = round->started_at + (uint64_t)cluster->config.node_timeout_ms * 1000;
-    const uint64_t now_us = cluster_client_now(cluster, client), valid_us = redlock_valid_us(&lock->lock, now_us);
+    const uint64_t round_ends_at =
+        round->started_at + (uint64_t)cluster->config.node_timeout_ms * 1000;
+    const uint64_t now_us = cluster_client_now(cluster, client),
+                   valid_us = redlock_valid_us(&lock->lock, now_us);
     if (redlock_lock_status(&lock->lock) == REDLOCK_PENDING)
-        return round->decided_at == 0 ? round_ends_at : later(lock->waits_until, later(round_ends_at, round->decided_at));
-    lock->is_kept = lock->is_kept && valid_us > 0 && redlock_lock_status(&lock->lock) != REDLOCK_EXTENSION_LIMIT;
+        return round->decided_at == 0
+                   ? round_ends_at
+                   : later(lock->waits_until, later(round_ends_at, round->decided_at));
+    lock->is_kept = lock->is_kept && valid_us > 0 &&
+                    redlock_lock_status(&lock->lock) != REDLOCK_EXTENSION_LIMIT;
     return lock->is_kept ? now_us + valid_us : REDLOCK_NEVER;
 }
 
-/* Uses the alarm that the client gets. A lock that waits for random bytes is not judged, since nobody
- * reports when that began. */
+/* Uses the alarm that the client gets. A lock that waits for random bytes is not judged, since
+ * nobody reports when that began. */
 static void watch_alarm(struct cluster *cluster, unsigned client, unsigned index)
 {
     struct cluster_client *owner = &cluster->clients[client];
@@ -607,9 +650,9 @@ static void watch_alarm(struct cluster *cluster, unsigned client, unsigned index
     if (!lock->in_use || owner->starved || redlock_entropy_wanted(&owner->engine) > 0) return;
     const uint64_t at = due_at(cluster, client, lock);
     if (wakes_at > later(at, cluster_client_now(cluster, client)))
-        break_rule(cluster, "alarm: client %u sleeps for %llu us, and lock %u needs it in %lld us", client,
-                   (unsigned long long)(wakes_at - cluster_client_now(cluster, client)), index,
-                   (long long)(at - cluster_client_now(cluster, client)));
+        break_rule(cluster, "alarm: client %u sleeps for %llu us, and lock %u needs it in %lld us",
+                   client, (unsigned long long)(wakes_at - cluster_client_now(cluster, client)),
+                   index, (long long)(at - cluster_client_now(cluster, client)));
 }
 
 static void watch_lock(struct cluster *cluster, unsigned client, unsigned index)
@@ -622,7 +665,8 @@ static void watch_lock(struct cluster *cluster, unsigned client, unsigned index)
     if (!cluster->no_exclusion) watch_exclusion(cluster, client, lock);
     if (until == lock->believed_until) return;
     lock->believed_until = until;
-    talk(cluster, "client %u holds lock %u for %llu us", client, index, (unsigned long long)valid_us);
+    talk(cluster, "client %u holds lock %u for %llu us", client, index,
+         (unsigned long long)valid_us);
     if (!cluster->no_promise) watch_promise(cluster, client, lock);
 }
 
@@ -651,7 +695,8 @@ static void after_call(struct cluster *cluster, unsigned c)
             break_rule(cluster, "redlock_next_done gave a lock whose operation has not ended");
     client->call_count++;
     if (cluster->observer.saw_call) cluster->observer.saw_call(cluster->observer.context, c);
-    const bool is_watched = client->lock_count <= SWEEP_LOCKS_MAX || client->call_count % SWEEP_EVERY == 0;
+    const bool is_watched =
+        client->lock_count <= SWEEP_LOCKS_MAX || client->call_count % SWEEP_EVERY == 0;
     for (unsigned i = 0; is_watched && i < client->lock_count; i++) {
         watch_books(cluster, c, i);
         watch_alarm(cluster, c, i);
@@ -666,11 +711,14 @@ static void watch_wants(struct cluster *cluster, unsigned c, unsigned k, unsigne
 {
     const unsigned busy = REDLOCK_WANT_SEND | REDLOCK_WANT_RECEIVE;
     if (wants & ~(busy | REDLOCK_WANT_CONNECT | REDLOCK_WANT_CLOSE))
-        break_rule(cluster, "client %u wants what is not in the contract of session %u: %u", c, k, wants);
+        break_rule(cluster, "client %u wants what is not in the contract of session %u: %u", c, k,
+                   wants);
     if (wants & REDLOCK_WANT_CONNECT && wants & busy)
-        break_rule(cluster, "client %u wants to use its connection to node %u before it has one", c, k);
+        break_rule(cluster, "client %u wants to use its connection to node %u before it has one", c,
+                   k);
     if (!connection && wants & (busy | REDLOCK_WANT_CLOSE))
-        break_rule(cluster, "client %u wants %u of a connection to node %u that does not exist", c, wants, k);
+        break_rule(cluster, "client %u wants %u of a connection to node %u that does not exist", c,
+                   wants, k);
 }
 
 /* ---- What a client owes its engine ---- */
@@ -680,7 +728,8 @@ static void do_close(struct cluster *cluster, struct cluster_connection *connect
     const unsigned c = connection->client, k = connection->node;
     talk(cluster, "client %u closes the connection to node %u", c, k);
     client_leaves(cluster, connection);
-    redlock_disconnected(&cluster->clients[c].engine, connection->line, NULL, cluster_client_now(cluster, c));
+    redlock_disconnected(&cluster->clients[c].engine, connection->line, NULL,
+                         cluster_client_now(cluster, c));
 }
 
 static void do_tell_opened(struct cluster *cluster, struct cluster_connection *connection)
@@ -694,9 +743,11 @@ static void do_tell_ended(struct cluster *cluster, struct cluster_connection *co
 {
     const unsigned c = connection->client, k = connection->node;
     const char *why = connection->why;
-    talk(cluster, "client %u learns that the connection to node %u ended: %s", c, k, why ? why : "closed");
+    talk(cluster, "client %u learns that the connection to node %u ended: %s", c, k,
+         why ? why : "closed");
     client_leaves(cluster, connection);
-    redlock_disconnected(&cluster->clients[c].engine, connection->line, why, cluster_client_now(cluster, c));
+    redlock_disconnected(&cluster->clients[c].engine, connection->line, why,
+                         cluster_client_now(cluster, c));
 }
 
 static size_t at_most(size_t size, size_t max)
@@ -717,7 +768,8 @@ static void do_receive(struct cluster *cluster, struct cluster_connection *conne
     size = at_most(size, room);
     memcpy(input, connection->arrived.data, size);
     model_bytes_drop(&connection->arrived, size);
-    redlock_received(engine, connection->line, size, cluster_client_now(cluster, connection->client));
+    redlock_received(engine, connection->line, size,
+                     cluster_client_now(cluster, connection->client));
 }
 
 /* True when bytes have left. */
@@ -728,7 +780,8 @@ static bool do_send(struct cluster *cluster, struct cluster_connection *connecti
     size_t size = 0;
     const uint8_t *output = redlock_output(engine, connection->line, &size);
     if (size > 0 && !output) {
-        break_rule(cluster, "redlock_output of node %u gives bytes that are nowhere", connection->node);
+        break_rule(cluster, "redlock_output of node %u gives bytes that are nowhere",
+                   connection->node);
         return false;
     }
     size = at_most(size, link->send_max);
@@ -826,7 +879,8 @@ static enum deed serve(struct cluster *cluster)
 
 struct event {
     uint64_t at;
-    size_t connection;          /* Index of the connection, or connection_count for the client's tick. */
+    /* Index of the connection, or connection_count for the client's tick. */
+    size_t connection;
     unsigned client;
     void (*happens)(struct cluster *cluster, struct cluster_connection *connection);
 };
@@ -836,7 +890,8 @@ static void offer(struct cluster *cluster, struct event *next, struct event even
 {
     if (event.at < cluster->now_us)
         event.at = cluster->now_us; /* It was held up. */
-    if (event.at < next->at || (event.at == next->at && event.at != REDLOCK_NEVER && cluster_random(cluster) & 1))
+    if (event.at < next->at ||
+        (event.at == next->at && event.at != REDLOCK_NEVER && cluster_random(cluster) & 1))
         *next = event;
 }
 
@@ -852,7 +907,8 @@ static void offer_connection(struct cluster *cluster, struct event *next, size_t
     if (to_node->count > 0 && !link->mute && !(hung && to_node->segments[0].end))
         offer(cluster, next, (struct event){ to_node->segments[0].at, index, 0, arrive_at_node });
     if (to_client->count > 0 && !link->deaf)
-        offer(cluster, next, (struct event){ to_client->segments[0].at, index, 0, arrive_at_client });
+        offer(cluster, next,
+              (struct event){ to_client->segments[0].at, index, 0, arrive_at_client });
 }
 
 static struct event next_event(struct cluster *cluster)
@@ -861,9 +917,12 @@ static struct event next_event(struct cluster *cluster)
     for (size_t i = 0; i < cluster->connection_count; i++) offer_connection(cluster, &next, i);
     for (unsigned c = 0; c < cluster->client_count; c++) {
         const struct cluster_client *client = &cluster->clients[c];
-        const uint64_t wake_at = is_asleep(client) ? REDLOCK_NEVER : redlock_wake_at(&client->engine);
+        const uint64_t wake_at =
+            is_asleep(client) ? REDLOCK_NEVER : redlock_wake_at(&client->engine);
         if (wake_at != REDLOCK_NEVER)
-            offer(cluster, &next, (struct event){ clock_when(&client->clock, wake_at) + client->lag_us, 0, c, NULL });
+            offer(
+                cluster, &next,
+                (struct event){ clock_when(&client->clock, wake_at) + client->lag_us, 0, c, NULL });
     }
     return next;
 }
@@ -878,7 +937,8 @@ static void bury_connections(struct cluster *cluster)
 static void count_idle(struct cluster *cluster)
 {
     if (++cluster->idle_steps > CLUSTER_IDLE_STEPS_MAX)
-        break_rule(cluster, "busy loop: the engine calls for attention without end, and nothing moves");
+        break_rule(cluster,
+                   "busy loop: the engine calls for attention without end, and nothing moves");
 }
 
 static void happen(struct cluster *cluster, const struct event *event)
@@ -902,7 +962,8 @@ static void be_restless(struct cluster *cluster)
 static void count_step(struct cluster *cluster)
 {
     if (++cluster->step_count == cluster->step_max)
-        break_rule(cluster, "livelock: still at work after %llu steps", (unsigned long long)cluster->step_max);
+        break_rule(cluster, "livelock: still at work after %llu steps",
+                   (unsigned long long)cluster->step_max);
 }
 
 bool cluster_step(struct cluster *cluster, uint64_t until_us)
@@ -982,7 +1043,8 @@ static const uint8_t *keep_name(struct cluster_lock *lock, const void *resource,
 }
 
 /* The same of a set; one that is too large for any lock is the caller's own. */
-static struct redlock_name *keep_set(struct cluster_lock *lock, struct redlock_name *set, unsigned count)
+static struct redlock_name *keep_set(struct cluster_lock *lock, struct redlock_name *set,
+                                     unsigned count)
 {
     lock->in_use = true;
     lock->set_count = 0;
@@ -992,7 +1054,9 @@ static struct redlock_name *keep_set(struct cluster_lock *lock, struct redlock_n
             return set;
         uint8_t *bytes = lock->resource + lock->resource_size;
         memcpy(bytes, set[i].bytes, set[i].size);
-        lock->set[i] = (struct redlock_name){ .bytes = bytes, .size = set[i].size, .shared = set[i].shared };
+        lock->set[i] = (struct redlock_name){
+            .bytes = bytes, .size = set[i].size, .shared = set[i].shared
+        };
         lock->resource_size += set[i].size;
     }
     lock->set_count = count;
@@ -1011,45 +1075,53 @@ enum redlock_status cluster_acquire(struct cluster *cluster, unsigned client, un
         copy.resource = keep_name(taken, request->resource, request->resource_size);
     if (copy.wall_us == 0 && (copy.ticket || cluster->config.wake_ups))
         copy.wall_us = cluster_client_wall(cluster, client);
-    const enum redlock_status status =
-        redlock_start_acquire(&owner->engine, &taken->lock, &copy, cluster_client_now(cluster, client));
+    const enum redlock_status status = redlock_start_acquire(&owner->engine, &taken->lock, &copy,
+                                                             cluster_client_now(cluster, client));
     if (status == REDLOCK_OK) {
         taken->is_kept = false;
-        taken->waits_until = request->wait_ms == REDLOCK_FOREVER
-                                 ? REDLOCK_NEVER : cluster_client_now(cluster, client) + (uint64_t)request->wait_ms * 1000;
+        taken->waits_until =
+            request->wait_ms == REDLOCK_FOREVER
+                ? REDLOCK_NEVER
+                : cluster_client_now(cluster, client) + (uint64_t)request->wait_ms * 1000;
     }
     after_call(cluster, client);
     return status;
 }
 
-enum redlock_status cluster_extend(struct cluster *cluster, unsigned client, unsigned lock, uint32_t ttl_ms)
+enum redlock_status cluster_extend(struct cluster *cluster, unsigned client, unsigned lock,
+                                   uint32_t ttl_ms)
 {
-    const enum redlock_status status = redlock_start_extend(
-        engine_of(cluster, client), cluster_lock(cluster, client, lock), ttl_ms, cluster_client_now(cluster, client));
+    const enum redlock_status status =
+        redlock_start_extend(engine_of(cluster, client), cluster_lock(cluster, client, lock),
+                             ttl_ms, cluster_client_now(cluster, client));
     after_call(cluster, client);
     return status;
 }
 
 enum redlock_status cluster_upgrade(struct cluster *cluster, unsigned client, unsigned lock)
 {
-    const enum redlock_status status = redlock_start_upgrade(engine_of(cluster, client), cluster_lock(cluster, client, lock),
-                                                             cluster_client_now(cluster, client));
+    const enum redlock_status status =
+        redlock_start_upgrade(engine_of(cluster, client), cluster_lock(cluster, client, lock),
+                              cluster_client_now(cluster, client));
     after_call(cluster, client);
     return status;
 }
 
 enum redlock_status cluster_downgrade(struct cluster *cluster, unsigned client, unsigned lock)
 {
-    const enum redlock_status status = redlock_start_downgrade(engine_of(cluster, client), cluster_lock(cluster, client, lock),
-                                                               cluster_client_now(cluster, client));
+    const enum redlock_status status =
+        redlock_start_downgrade(engine_of(cluster, client), cluster_lock(cluster, client, lock),
+                                cluster_client_now(cluster, client));
     after_call(cluster, client);
     return status;
 }
 
-enum redlock_status cluster_keep(struct cluster *cluster, unsigned client, unsigned lock, uint32_t hold_ms)
+enum redlock_status cluster_keep(struct cluster *cluster, unsigned client, unsigned lock,
+                                 uint32_t hold_ms)
 {
-    const enum redlock_status status = redlock_keep(
-        engine_of(cluster, client), cluster_lock(cluster, client, lock), hold_ms, cluster_client_now(cluster, client));
+    const enum redlock_status status =
+        redlock_keep(engine_of(cluster, client), cluster_lock(cluster, client, lock), hold_ms,
+                     cluster_client_now(cluster, client));
     if (status == REDLOCK_OK) cluster->clients[client].locks[lock].is_kept = true;
     after_call(cluster, client);
     return status;
@@ -1057,59 +1129,68 @@ enum redlock_status cluster_keep(struct cluster *cluster, unsigned client, unsig
 
 enum redlock_status cluster_release(struct cluster *cluster, unsigned client, unsigned lock)
 {
-    const enum redlock_status status = redlock_start_release(
-        engine_of(cluster, client), cluster_lock(cluster, client, lock), cluster_client_now(cluster, client));
-    after_call(cluster, client);
-    return status;
-}
-
-enum redlock_status cluster_inspect(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
-                                    struct redlock_sight *sights)
-{
-    struct cluster_lock *looker = &cluster->clients[client].locks[lock];
-    const uint8_t *name = keep_name(looker, resource, strlen(resource));
     const enum redlock_status status =
-        redlock_start_inspect(engine_of(cluster, client), &looker->lock, name, strlen(resource), sights,
+        redlock_start_release(engine_of(cluster, client), cluster_lock(cluster, client, lock),
                               cluster_client_now(cluster, client));
     after_call(cluster, client);
     return status;
 }
 
-static enum redlock_status adopt(struct cluster *cluster, unsigned client, unsigned lock, const struct redlock_request *what,
-                                 const char *token)
+enum redlock_status cluster_inspect(struct cluster *cluster, unsigned client, unsigned lock,
+                                    const char *resource, struct redlock_sight *sights)
 {
-    const enum redlock_status status = redlock_adopt(engine_of(cluster, client), cluster_lock(cluster, client, lock), what, token,
-                                                     cluster_client_now(cluster, client));
+    struct cluster_lock *looker = &cluster->clients[client].locks[lock];
+    const uint8_t *name = keep_name(looker, resource, strlen(resource));
+    const enum redlock_status status =
+        redlock_start_inspect(engine_of(cluster, client), &looker->lock, name, strlen(resource),
+                              sights, cluster_client_now(cluster, client));
     after_call(cluster, client);
     return status;
 }
 
-enum redlock_status cluster_adopt_as(struct cluster *cluster, unsigned client, unsigned lock, const struct redlock_kind *kind,
-                                     const char *resource, const char *token)
+static enum redlock_status adopt(struct cluster *cluster, unsigned client, unsigned lock,
+                                 const struct redlock_request *what, const char *token)
+{
+    const enum redlock_status status =
+        redlock_adopt(engine_of(cluster, client), cluster_lock(cluster, client, lock), what, token,
+                      cluster_client_now(cluster, client));
+    after_call(cluster, client);
+    return status;
+}
+
+enum redlock_status cluster_adopt_as(struct cluster *cluster, unsigned client, unsigned lock,
+                                     const struct redlock_kind *kind, const char *resource,
+                                     const char *token)
 {
     struct cluster_lock *heir = &cluster->clients[client].locks[lock];
-    const struct redlock_request what = { .kind = kind, .resource = keep_name(heir, resource, strlen(resource)),
-                                          .resource_size = strlen(resource) };
+    const struct redlock_request what = {
+        .kind = kind, .resource = keep_name(heir, resource, strlen(resource)),
+        .resource_size = strlen(resource)
+    };
     return adopt(cluster, client, lock, &what, token);
 }
 
-enum redlock_status cluster_adopt(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
-                                  const char *token)
+enum redlock_status cluster_adopt(struct cluster *cluster, unsigned client, unsigned lock,
+                                  const char *resource, const char *token)
 {
     return cluster_adopt_as(cluster, client, lock, &redlock_plain, resource, token);
 }
 
-enum redlock_status cluster_adopt_set(struct cluster *cluster, unsigned client, unsigned lock, const struct redlock_kind *kind,
-                                      struct redlock_name *set, unsigned count, const char *token)
+enum redlock_status cluster_adopt_set(struct cluster *cluster, unsigned client, unsigned lock,
+                                      const struct redlock_kind *kind, struct redlock_name *set,
+                                      unsigned count, const char *token)
 {
     struct cluster_lock *heir = &cluster->clients[client].locks[lock];
-    const struct redlock_request what = { .kind = kind, .set = keep_set(heir, set, count), .set_count = count };
+    const struct redlock_request what = {
+        .kind = kind, .set = keep_set(heir, set, count), .set_count = count
+    };
     return adopt(cluster, client, lock, &what, token);
 }
 
 void cluster_cancel(struct cluster *cluster, unsigned client, unsigned lock)
 {
-    redlock_cancel(engine_of(cluster, client), cluster_lock(cluster, client, lock), cluster_client_now(cluster, client));
+    redlock_cancel(engine_of(cluster, client), cluster_lock(cluster, client, lock),
+                   cluster_client_now(cluster, client));
     after_call(cluster, client);
 }
 
@@ -1136,7 +1217,8 @@ void cluster_move(struct cluster *cluster, unsigned client, unsigned to, unsigne
     target->waits_until = source->waits_until;
     target->is_kept = source->is_kept;
     redlock_move(&owner->engine, &target->lock, &source->lock,
-                 source->set_count > 1 ? (const void *)target->set : target->resource);     /* A set of one is a resource. */
+                 /* A set of one is a resource. */
+                 source->set_count > 1 ? (const void *)target->set : target->resource);
     memset(source, 0xDD, sizeof *source);
     source->in_use = source->is_kept = false;
     after_call(cluster, client);
@@ -1144,7 +1226,8 @@ void cluster_move(struct cluster *cluster, unsigned client, unsigned to, unsigne
 
 uint64_t cluster_valid_us(const struct cluster *cluster, unsigned client, unsigned lock)
 {
-    return redlock_valid_us(&cluster->clients[client].locks[lock].lock, cluster_client_now(cluster, client));
+    return redlock_valid_us(&cluster->clients[client].locks[lock].lock,
+                            cluster_client_now(cluster, client));
 }
 
 uint64_t cluster_valid_until(const struct cluster *cluster, unsigned client, unsigned lock)
@@ -1167,7 +1250,8 @@ void cluster_node_down(struct cluster *cluster, unsigned node)
 static void start_again(struct cluster *cluster, unsigned node, bool keeps_keys)
 {
     cluster->hosts[node].down = false;
-    model_node_restart(&cluster->hosts[node].node, ++cluster->process_count, keeps_keys, cluster_node_now(cluster, node));
+    model_node_restart(&cluster->hosts[node].node, ++cluster->process_count, keeps_keys,
+                       cluster_node_now(cluster, node));
 }
 
 void cluster_node_up(struct cluster *cluster, unsigned node, bool keeps_keys)
@@ -1196,7 +1280,8 @@ void cluster_node_resume(struct cluster *cluster, unsigned node)
             session_feed(cluster, cluster->connections[i], NULL, 0);
 }
 
-void cluster_publish(struct cluster *cluster, unsigned node, const char *channel, const char *message)
+void cluster_publish(struct cluster *cluster, unsigned node, const char *channel,
+                     const char *message)
 {
     (void)model_publish(&cluster->hosts[node].node, channel, message);
     for (size_t i = 0; i < cluster->connection_count; i++)
@@ -1275,7 +1360,8 @@ void cluster_client_dies(struct cluster *cluster, unsigned client)
 const char *cluster_key(struct cluster *cluster, unsigned node, const char *name)
 {
     const uint64_t now_us = cluster_node_now(cluster, node);
-    const struct model_key *key = model_find(&cluster->hosts[node].node, 0, name, strlen(name), now_us);
+    const struct model_key *key =
+        model_find(&cluster->hosts[node].node, 0, name, strlen(name), now_us);
     return key ? (const char *)key->value : NULL;
 }
 
@@ -1308,7 +1394,8 @@ static void use_durable(struct cluster *cluster, unsigned c)
     struct cluster_client *client = &cluster->clients[c];
     for (unsigned k = 0; k < cluster->node_count; k++) {
         const struct redlock_login login = { .durable = (cluster->durables >> k & 1) != 0 };
-        if (redlock_set_login(&client->engine, k, &login) != REDLOCK_OK) break_rule(cluster, "a login is refused");
+        if (redlock_set_login(&client->engine, k, &login) != REDLOCK_OK)
+            break_rule(cluster, "a login is refused");
     }
     redlock_use_durable(&client->engine, &client->durable);
 }
@@ -1323,11 +1410,12 @@ static void engine_begin(struct cluster *cluster, unsigned c, unsigned lock_coun
 {
     struct cluster_client *client = &cluster->clients[c];
     const struct redlock_config *config = &cluster->config;
-    const size_t size = REDLOCK_MEMORY(cluster->line_count, config->pipeline, config->send_size, config->receive_size);
+    const size_t size = REDLOCK_MEMORY(cluster->line_count, config->pipeline, config->send_size,
+                                       config->receive_size);
     free(client->memory);
     client->memory = need(malloc(size));
-    if (redlock_init(&client->engine, config, client->nodes, cluster->node_count, client->memory, size,
-                     cluster_client_now(cluster, c)) != REDLOCK_OK)
+    if (redlock_init(&client->engine, config, client->nodes, cluster->node_count, client->memory,
+                     size, cluster_client_now(cluster, c)) != REDLOCK_OK)
         break_rule(cluster, "redlock_init refuses what it must take");
     if (!client->plain) use_all_features(&client->engine);
     if (cluster->durables) use_durable(cluster, c);
@@ -1359,12 +1447,16 @@ static void client_begin(struct cluster *cluster, unsigned c)
 static void host_begin(struct cluster *cluster, unsigned k)
 {
     struct cluster_host *host = &cluster->hosts[k];
-    host->clock = (struct cluster_clock){ cluster->now_us, NODE_START_US + NODE_SPREAD_US * (uint64_t)k, 0 };
-    model_node_init(&host->node, ++cluster->process_count, cluster_node_now(cluster, k) - NODE_UPTIME_US);
+    host->clock = (struct cluster_clock){
+        cluster->now_us, NODE_START_US + NODE_SPREAD_US * (uint64_t)k, 0
+    };
+    model_node_init(&host->node, ++cluster->process_count,
+                    cluster_node_now(cluster, k) - NODE_UPTIME_US);
     host->node.wall_offset_us = -NODE_SPREAD_US * (int64_t)k;
 }
 
-struct cluster *cluster_new(unsigned node_count, unsigned client_count, const struct redlock_config *config, uint64_t seed)
+struct cluster *cluster_new(unsigned node_count, unsigned client_count,
+                            const struct redlock_config *config, uint64_t seed)
 {
     struct cluster *cluster = need(calloc(1, sizeof *cluster));
     struct redlock_config defaults;

@@ -30,7 +30,8 @@ struct page {
     const struct redlock_stake *stake;
     unsigned node;
     unsigned release_count;         /* Releases that are not answered. */
-    unsigned asked_now;             /* The unanswered commands of the last round, as a set (see set_of). */
+    /* The unanswered commands of the last round, as a set (see set_of). */
+    unsigned asked_now;
 };
 
 static unsigned set_of(unsigned command)
@@ -53,7 +54,8 @@ static bool a_release_is_under_way_where_the_stake_leaves(const struct page *pag
 
 static bool the_mask_of_debts_agrees_with_the_stakes(const struct page *page)
 {
-    const bool is_owed = has(page->lock->owed, page->node), is_deferred = has(page->lock->deferred, page->node);
+    const bool is_owed = has(page->lock->owed, page->node),
+               is_deferred = has(page->lock->deferred, page->node);
     return is_owed == (page->stake->state == STAKE_OWED) && (is_owed || !is_deferred);
 }
 
@@ -75,15 +77,19 @@ static bool its_neighbours_in_the_queue_know_it(const struct page *page)
     const struct redlock_queue *queue = &page->engine->nodes[page->node].queue;
     const struct redlock_link *link = &page->lock->links[page->node];
     if (!has(page->lock->queued, page->node)) return true;
-    const struct redlock_lock *before = link->previous ? link->previous->links[page->node].next : queue->first;
-    const struct redlock_lock *behind = link->next ? link->next->links[page->node].previous : queue->last;
+    const struct redlock_lock *before =
+        link->previous ? link->previous->links[page->node].next : queue->first;
+    const struct redlock_lock *behind =
+        link->next ? link->next->links[page->node].previous : queue->last;
     return before == page->lock && behind == page->lock;
 }
 
-/* A token that may be placed at any other time is owed. A fair lock keeps its keys while it waits. */
+/* A token that may be placed at any other time is owed. A fair lock keeps its keys
+ * while it waits. */
 static bool only_who_tries_or_holds_has_something_placed(const struct page *page)
 {
-    const unsigned phases = set_of(REDLOCK_PHASE_ACQUIRING) | set_of(REDLOCK_PHASE_HELD) | set_of(REDLOCK_PHASE_EXTENDING);
+    const unsigned phases = set_of(REDLOCK_PHASE_ACQUIRING) | set_of(REDLOCK_PHASE_HELD) |
+                            set_of(REDLOCK_PHASE_EXTENDING);
     const unsigned more = page->lock->kind->keeps_place ? set_of(REDLOCK_PHASE_WAITING) : 0;
     return page->stake->state != STAKE_PLACED || has(phases | more, page->lock->phase);
 }
@@ -91,56 +97,67 @@ static bool only_who_tries_or_holds_has_something_placed(const struct page *page
 /* S24: from its first poll to the last, and then as the holder's. */
 static bool what_a_fair_lock_has_placed_is_of_its_token(const struct page *page)
 {
-    const bool is_same = memcmp(page->stake->token, page->lock->token, sizeof page->lock->token) == 0;
+    const bool is_same =
+        memcmp(page->stake->token, page->lock->token, sizeof page->lock->token) == 0;
     return !page->lock->kind->keeps_place || page->stake->state != STAKE_PLACED || is_same;
 }
 
-/* Two may be in the queue longer than the lock has a use for them. One is a WAIT, which is dropped when
- * its turn comes unless the lock waits then. The other is a PTTL of the last attempt, whose answer is
- * overwritten or not looked at, also when the lock has starved since. A release is wanted at any time;
- * the holder's ACQUIRE is for a node that no longer votes, but may be lost later; and the last poll of
- * a fair lock that waits may still go out. */
+/* Two may be in the queue longer than the lock has a use for them. One is a WAIT, which is dropped
+ * when its turn comes unless the lock waits then. The other is a PTTL of the last attempt, whose
+ * answer is overwritten or not looked at, also when the lock has starved since. A release is wanted
+ * at any time;
+ * the holder's ACQUIRE is for a node that no longer votes, but may be lost later; and the last poll
+ * of a fair lock that waits may still go out. */
 static bool what_is_wanted_fits_the_phase(const struct page *page)
 {
     static const unsigned may_want[] = {
         [REDLOCK_PHASE_IDLE] = 1u << REDLOCK_COMMAND_WAIT | 1u << REDLOCK_COMMAND_PTTL,
         [REDLOCK_PHASE_WAITING] = 1u << REDLOCK_COMMAND_WAIT | 1u << REDLOCK_COMMAND_PTTL,
         [REDLOCK_PHASE_NEEDS_ENTROPY] = 1u << REDLOCK_COMMAND_WAIT | 1u << REDLOCK_COMMAND_PTTL,
-        [REDLOCK_PHASE_ACQUIRING] = 1u << REDLOCK_COMMAND_WAIT | 1u << REDLOCK_COMMAND_PTTL | 1u << REDLOCK_COMMAND_ACQUIRE,
+        [REDLOCK_PHASE_ACQUIRING] =
+            1u << REDLOCK_COMMAND_WAIT | 1u << REDLOCK_COMMAND_PTTL | 1u << REDLOCK_COMMAND_ACQUIRE,
         [REDLOCK_PHASE_ENDING] = 1u << REDLOCK_COMMAND_WAIT | 1u << REDLOCK_COMMAND_PTTL,
-        [REDLOCK_PHASE_HELD] = 1u << REDLOCK_COMMAND_WAIT | 1u << REDLOCK_COMMAND_ACQUIRE | 1u << REDLOCK_COMMAND_RESTORE |
-            1u << REDLOCK_COMMAND_EXTEND,
+        [REDLOCK_PHASE_HELD] = 1u << REDLOCK_COMMAND_WAIT | 1u << REDLOCK_COMMAND_ACQUIRE |
+                               1u << REDLOCK_COMMAND_RESTORE | 1u << REDLOCK_COMMAND_EXTEND,
         [REDLOCK_PHASE_EXTENDING] = 1u << REDLOCK_COMMAND_EXTEND,
         [REDLOCK_PHASE_RELEASING] = 1u << REDLOCK_COMMAND_WAIT,
         [REDLOCK_PHASE_INSPECTING] = 1u << REDLOCK_COMMAND_GETRANGE | 1u << REDLOCK_COMMAND_PTTL,
     };
-    const unsigned more = page->lock->kind->keeps_place &&
-                          page->lock->phase == REDLOCK_PHASE_WAITING ? set_of(REDLOCK_COMMAND_ACQUIRE) : 0;
-    return has(may_want[page->lock->phase] | more | set_of(REDLOCK_COMMAND_NONE) | set_of(REDLOCK_COMMAND_RELEASE),
+    const unsigned more =
+        page->lock->kind->keeps_place && page->lock->phase == REDLOCK_PHASE_WAITING
+            ? set_of(REDLOCK_COMMAND_ACQUIRE)
+            : 0;
+    return has(may_want[page->lock->phase] | more | set_of(REDLOCK_COMMAND_NONE) |
+                   set_of(REDLOCK_COMMAND_RELEASE),
                page->stake->want);
 }
 
-/* It is given back by the release that is owed; or, when the release under way is one of before that
- * leaves the entry alone, by another after it. */
+/* It is given back by the release that is owed; or, when the release under way is one of before
+ * that leaves the entry alone, by another after it. */
 static bool who_has_ended_gives_back_his_entry_among_the_waiters(const struct page *page)
 {
     const bool gives_back = page->stake->state == STAKE_OWED || page->stake->state == STAKE_LEAVING;
-    return page->lock->phase != REDLOCK_PHASE_IDLE || !has(page->lock->entries, page->node) || gives_back;
+    return page->lock->phase != REDLOCK_PHASE_IDLE || !has(page->lock->entries, page->node) ||
+           gives_back;
 }
 
 /* S17: until its release is called. Then it is the caller's like any other. */
 static bool what_was_adopted_is_not_removed(const struct page *page)
 {
-    const bool is_left_alone = page->stake->state == STAKE_NONE || page->stake->state == STAKE_PLACED;
-    return !page->lock->is_adopted || (is_left_alone && page->stake->want != REDLOCK_COMMAND_RELEASE);
+    const bool is_left_alone =
+        page->stake->state == STAKE_NONE || page->stake->state == STAKE_PLACED;
+    return !page->lock->is_adopted ||
+           (is_left_alone && page->stake->want != REDLOCK_COMMAND_RELEASE);
 }
 
 /* An older release goes first, and a SET is sent when it has been answered. */
 static bool will_vote_on_acquire(const struct page *page)
 {
-    const bool is_behind_a_release = page->stake->state == STAKE_LEAVING ||
-                                     (page->stake->state == STAKE_OWED && !has(page->lock->deferred, page->node));
-    return page->stake->want == REDLOCK_COMMAND_ACQUIRE || has(page->asked_now, REDLOCK_COMMAND_ACQUIRE) || is_behind_a_release;
+    const bool is_behind_a_release =
+        page->stake->state == STAKE_LEAVING ||
+        (page->stake->state == STAKE_OWED && !has(page->lock->deferred, page->node));
+    return page->stake->want == REDLOCK_COMMAND_ACQUIRE ||
+           has(page->asked_now, REDLOCK_COMMAND_ACQUIRE) || is_behind_a_release;
 }
 
 static bool will_vote(const struct page *page)
@@ -149,22 +166,26 @@ static bool will_vote(const struct page *page)
     case REDLOCK_PHASE_ACQUIRING: return will_vote_on_acquire(page);
     case REDLOCK_PHASE_EXTENDING: return page->stake->want == REDLOCK_COMMAND_EXTEND ||
     has(page->asked_now, REDLOCK_COMMAND_EXTEND);
-    case REDLOCK_PHASE_RELEASING: return page->stake->want == REDLOCK_COMMAND_RELEASE || page->release_count > 0;
+    case REDLOCK_PHASE_RELEASING:
+        return page->stake->want == REDLOCK_COMMAND_RELEASE || page->release_count > 0;
     default:              return true;      /* Votes are not waited for. */
     }
 }
 
-/* When its time is over it waits for the tick, and commands that it could not send in time are no longer sent. */
+/* When its time is over it waits for the tick, and commands that it could not send in time are no
+ * longer sent. */
 static bool the_round_waits_only_for_what_is_under_way(const struct page *page)
 {
     const bool is_over = page->engine->now_us >= page->lock->round.deadline_at;
-    return will_vote(page) || is_over || redlock_vote_of(page->lock, page->node) != REDLOCK_VOTE_PENDING;
+    return will_vote(page) || is_over ||
+           redlock_vote_of(page->lock, page->node) != REDLOCK_VOTE_PENDING;
 }
 
 static bool a_question_that_is_waited_for_is_under_way(const struct page *page)
 {
     const unsigned questions = set_of(REDLOCK_COMMAND_PTTL) | set_of(REDLOCK_COMMAND_GETRANGE);
-    return !has(page->lock->asking, page->node) || has(questions, page->stake->want) || (page->asked_now & questions) != 0;
+    return !has(page->lock->asking, page->node) || has(questions, page->stake->want) ||
+           (page->asked_now & questions) != 0;
 }
 
 /* ---- One lock, all nodes ---- */
@@ -174,22 +195,24 @@ static bool outstanding_is_what_was_asked(const struct books *books)
     return books->lock->outstanding == books->asked_count;
 }
 
-/* The time at which it must have been woken even if nothing arrives by the network, computed from its
- * tasks and not from the alarm that it has set. A round lasts for a node timeout, a wait as long as the
- * caller requested (a ticket is corrected at once), and the end of a kept lock is reported when it has
- * ended. Within a wait the next attempt is held against the time that was chosen for it, and debts
- * against their own books. The tests of wake-ups and test_debts check whether those are right. */
+/* The time at which it must have been woken even if nothing arrives by the network, computed from
+ * its tasks and not from the alarm that it has set. A round lasts for a node timeout, a wait as
+ * long as the caller requested (a ticket is corrected at once), and the end of a kept lock is
+ * reported when it has ended. Within a wait the next attempt is held against the time that was
+ * chosen for it, and debts against their own books. The tests of wake-ups and test_debts check
+ * whether those are right. */
 static uint64_t due_at(const struct redlock *engine, const struct redlock_lock *lock)
 {
     uint64_t at = REDLOCK_NEVER;
     switch (lock->phase) {
     case REDLOCK_PHASE_IDLE:    break;
     case REDLOCK_PHASE_WAITING:
-        at = sooner(lock->retry_at, later(lock->wait_until, lock->is_corrected ? lock->round.decided_at : 0));
+        at = sooner(lock->retry_at,
+                    later(lock->wait_until, lock->is_corrected ? lock->round.decided_at : 0));
         break;
     case REDLOCK_PHASE_NEEDS_ENTROPY:  at = lock->retry_at; break;
     case REDLOCK_PHASE_HELD:    at = lock->is_kept ? lock->valid_until : REDLOCK_NEVER; break;
-    default:            at = lock->round.started_at + (uint64_t)engine->config.node_timeout_ms * 1000;
+    default: at = lock->round.started_at + (uint64_t)engine->config.node_timeout_ms * 1000;
     }
     if (lock->deferred != 0) at = sooner(at, lock->debt_at);
     return lock->owed != 0 ? sooner(at, lock->owed_until) : at;
@@ -208,11 +231,13 @@ static bool the_first_alarm_is_on_top(const struct books *books)
     return !books->lock->in_heap || books->engine->heap->wake_at <= books->lock->wake_at;
 }
 
-/* A lock whose ticket was too small is exempt, since it tries again at once and listens to nobody. */
+/* A lock whose ticket was too small is exempt, since it tries again at once and
+ * listens to nobody. */
 static bool who_waits_stands_in_line(const struct books *books)
 {
     const bool waits = books->lock->phase == REDLOCK_PHASE_WAITING && !books->lock->is_corrected;
-    return !(waits || books->lock->phase == REDLOCK_PHASE_NEEDS_ENTROPY) || has(books->lock->queued, SLOT_DONE);
+    return !(waits || books->lock->phase == REDLOCK_PHASE_NEEDS_ENTROPY) ||
+           has(books->lock->queued, SLOT_DONE);
 }
 
 /* The way down that the bits of its number say, see redlock/queue.c. */
@@ -223,7 +248,8 @@ static bool is_found(const struct redlock_lock *at, const struct redlock_lock *l
     return at == lock;
 }
 
-/* It does not matter either for one that tries again at once; and a fair lock may be called while it polls. */
+/* It does not matter either for one that tries again at once; and a fair lock may be called while
+ * it polls. */
 static bool it_is_found_by_its_number_while_it_waits(const struct books *books)
 {
     const struct redlock_lock *lock = books->lock;
@@ -236,7 +262,8 @@ static bool it_is_found_by_its_number_while_it_waits(const struct books *books)
 static bool a_fair_lock_waits_in_strict_order(const struct books *books)
 {
     const struct redlock_lock *lock = books->lock;
-    return lock->kind != &redlock_fair || (lock->entries == 0 && lock->permit.count == 0 && lock->name_count <= 1);
+    return lock->kind != &redlock_fair ||
+           (lock->entries == 0 && lock->permit.count == 0 && lock->name_count <= 1);
 }
 
 /* ---- One session ---- */
@@ -252,18 +279,21 @@ static bool its_buffers_are_read_from_start_to_end(const struct session *session
 static bool what_lies_apart_goes_out_between_the_bytes_to_be_sent(const struct session *session)
 {
     const struct redlock_node *node = session->node;
-    return !node->apart || (node->apart_left > 0 && node->send_start <= node->apart_at && node->apart_at <= node->send_end);
+    return !node->apart || (node->apart_left > 0 && node->send_start <= node->apart_at &&
+                            node->apart_at <= node->send_end);
 }
 
 static bool what_is_asked_fits_in_the_pipeline(const struct session *session)
 {
     const struct redlock_node *node = session->node;
-    return node->asked_count <= session->engine->config.pipeline && node->asked_first < session->engine->config.pipeline;
+    return node->asked_count <= session->engine->config.pipeline &&
+           node->asked_first < session->engine->config.pipeline;
 }
 
 static bool an_answer_is_waited_for_on_a_connection_alone(const struct session *session)
 {
-    return session->node->asked_count == 0 || session->node->state == NODE_HANDSHAKE || session->node->state == NODE_READY;
+    return session->node->asked_count == 0 || session->node->state == NODE_HANDSHAKE ||
+           session->node->state == NODE_READY;
 }
 
 static bool only_a_node_that_is_ready_is_asked_for_locks(const struct session *session)
@@ -271,13 +301,15 @@ static bool only_a_node_that_is_ready_is_asked_for_locks(const struct session *s
     const struct redlock_node *node = session->node;
     unsigned at = node->asked_first;
     for (unsigned i = 0; i < node->asked_count; i++) {
-        if (node->asked[at].lock && (node->state != NODE_READY || node->is_subscription)) return false;
+        if (node->asked[at].lock && (node->state != NODE_READY || node->is_subscription))
+            return false;
         at = at + 1 < session->engine->config.pipeline ? at + 1 : 0;
     }
     return true;
 }
 
-static bool a_subscription_is_behind_the_nodes_and_no_lock_stands_in_its_queue(const struct session *session)
+static bool
+a_subscription_is_behind_the_nodes_and_no_lock_stands_in_its_queue(const struct session *session)
 {
     return session->node->is_subscription == (session->k >= session->engine->node_count) &&
            (!session->node->is_subscription || !session->node->queue.first);
@@ -304,7 +336,8 @@ static bool a_subscription_belongs_to_each_node_or_to_none(const struct redlock 
 
 static bool the_top_of_the_heap_is_below_no_lock(const struct redlock *engine)
 {
-    return !engine->heap || (engine->heap->in_heap && !engine->heap->heap_next && !engine->heap->heap_previous);
+    return !engine->heap ||
+           (engine->heap->in_heap && !engine->heap->heap_next && !engine->heap->heap_previous);
 }
 
 /* ---- All of them ---- */
@@ -343,7 +376,8 @@ static const char *broken_in(const struct books *books)
 static const char *phase_text(unsigned phase)
 {
     static const char *const texts[] = {
-        "idle", "waiting", "needs entropy", "acquiring", "ending", "held", "extending", "releasing", "inspecting"
+        "idle", "waiting", "needs entropy", "acquiring", "ending", "held", "extending", "releasing",
+        "inspecting"
     };
     return texts[phase];
 }
@@ -358,7 +392,9 @@ static void note_asked(struct page *page, const struct redlock_asked *asked)
 static struct page page_of(struct books *books, unsigned k)
 {
     const struct redlock_node *node = &books->engine->nodes[k];
-    struct page page = { .engine = books->engine, .lock = books->lock, .stake = &books->lock->stakes[k], .node = k };
+    struct page page = {
+        .engine = books->engine, .lock = books->lock, .stake = &books->lock->stakes[k], .node = k
+    };
     unsigned at = node->asked_first;
     for (unsigned i = 0; i < node->asked_count; i++) {
         if (node->asked[at].lock == books->lock) {
@@ -370,7 +406,8 @@ static struct page page_of(struct books *books, unsigned k)
     return page;
 }
 
-bool invariants_hold(const struct redlock *engine, const struct redlock_lock *lock, char *text, size_t size)
+bool invariants_hold(const struct redlock *engine, const struct redlock_lock *lock, char *text,
+                     size_t size)
 {
     struct books books = { .engine = engine, .lock = lock };
     const char *phase = phase_text(lock->phase), *broken;
@@ -378,7 +415,8 @@ bool invariants_hold(const struct redlock *engine, const struct redlock_lock *lo
         const struct page page = page_of(&books, k);
         broken = broken_on(&page);
         if (!broken) continue;
-        snprintf(text, size, "node %u, %s, state %u, want %u: not so: %s", k, phase, page.stake->state, page.stake->want, broken);
+        snprintf(text, size, "node %u, %s, state %u, want %u: not so: %s", k, phase,
+                 page.stake->state, page.stake->want, broken);
         return false;
     }
     broken = broken_in(&books);

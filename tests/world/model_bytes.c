@@ -103,12 +103,18 @@ static void sha1_block(uint32_t h[5], const uint8_t *block)
 {
     uint32_t w[80], a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
     for (unsigned i = 0; i < 16; i++, block += 4)
-        w[i] = (uint32_t)block[0] << 24 | (uint32_t)block[1] << 16 | (uint32_t)block[2] << 8 | block[3];
+        w[i] = (uint32_t)block[0] << 24 | (uint32_t)block[1] << 16 | (uint32_t)block[2] << 8 |
+               block[3];
     for (unsigned i = 16; i < 80; i++)
         w[i] = rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
     for (unsigned i = 0; i < 80; i++) {
-        const uint32_t f = i < 20 ? (b & c) | (~b & d) : i < 40 || i >= 60 ? b ^ c ^ d : (b & c) | (b & d) | (c & d);
-        const uint32_t k = i < 20 ? 0x5A827999u : i < 40 ? 0x6ED9EBA1u : i < 60 ? 0x8F1BBCDCu : 0xCA62C1D6u;
+        const uint32_t f = i < 20              ? (b & c) | (~b & d)
+                           : i < 40 || i >= 60 ? b ^ c ^ d
+                                               : (b & c) | (b & d) | (c & d);
+        const uint32_t k = i < 20   ? 0x5A827999u
+                           : i < 40 ? 0x6ED9EBA1u
+                           : i < 60 ? 0x8F1BBCDCu
+                                    : 0xCA62C1D6u;
         const uint32_t next = rotate(a, 5) + f + e + k + w[i];
         e = d;
         d = c;
@@ -127,7 +133,8 @@ void sha1_text(struct slice input, char text[MODEL_SHA_TEXT + 1])
 {
     uint32_t h[5] = { 0x67452301u, 0xEFCDAB89u, 0x98BADCFEu, 0x10325476u, 0xC3D2E1F0u };
     uint8_t last[128] = { 0 };
-    const size_t whole = input.size / 64 * 64, rest = input.size - whole, padded = rest < 56 ? 64 : 128;
+    const size_t whole = input.size / 64 * 64, rest = input.size - whole,
+                 padded = rest < 56 ? 64 : 128;
     for (size_t i = 0; i < whole; i += 64) sha1_block(h, input.data + i);
     memcpy(last, input.data + whole, rest);
     last[rest] = 0x80;

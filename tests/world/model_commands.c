@@ -40,12 +40,15 @@ void model_answer_error(const struct scene *scene, const char *error)
     model_answer(scene, "\r\n");
 }
 
-const char *const model_wrong_type = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+const char *const model_wrong_type =
+    "-WRONGTYPE Operation against a key holding the wrong kind of value";
 static const char *const read_only = "-READONLY You can't write against a read only replica.";
-static const char *const misconf =
-    "-MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may "
-    "modify the data set are disabled, because this instance is configured to report errors during writes if RDB "
-    "snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.";
+static const char *const misconf = "-MISCONF Redis is configured to save RDB snapshots, but it's "
+                                   "currently unable to persist to disk. Commands that may "
+                                   "modify the data set are disabled, because this instance is "
+                                   "configured to report errors during writes if RDB "
+                                   "snapshotting fails (stop-writes-on-bgsave-error option). "
+                                   "Please check the Redis logs for details about the RDB error.";
 
 const char *const model_master_down =
     "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n";
@@ -54,7 +57,8 @@ const char *model_why_no_write(const struct model_node *node, bool frees)
 {
     if (node->role == MODEL_REPLICA) return read_only;
     switch (node->condition) {
-    case MODEL_OUT_OF_MEMORY: return frees ? NULL : "-OOM command not allowed when used memory > 'maxmemory'.";
+    case MODEL_OUT_OF_MEMORY:
+        return frees ? NULL : "-OOM command not allowed when used memory > 'maxmemory'.";
     case MODEL_MISCONF:       return misconf;
     case MODEL_NO_REPLICAS:   return "-NOREPLICAS Not enough good replicas to write.";
     default:                  return NULL;
@@ -66,7 +70,8 @@ const char *model_why_no_write(const struct model_node *node, bool frees)
 /* The key that an argument names; NULL: there is none. */
 static struct model_key *key_named(const struct scene *scene, unsigned argument)
 {
-    return key_find(scene->node, scene->session->database, scene->command->arguments[argument], scene->now_us);
+    return key_find(scene->node, scene->session->database, scene->command->arguments[argument],
+                    scene->now_us);
 }
 
 static void do_auth(const struct scene *scene)
@@ -76,14 +81,17 @@ static void do_auth(const struct scene *scene)
     const struct slice user = command->count == 3 ? command->arguments[1] : slice_of("default");
     const struct slice password = command->arguments[command->count - 1];
     if (!node->password && command->count == 2) {
-        model_answer(scene, "-ERR AUTH <password> called without any password configured for the default user. "
-                      "Are you sure your configuration is correct?\r\n");
+        model_answer(
+            scene,
+            "-ERR AUTH <password> called without any password configured for the default user. "
+            "Are you sure your configuration is correct?\r\n");
         return;
     }
-    if (slice_is(user, node->user ? node->user : "default") && (!node->password || slice_is(password, node->password))) {
+    if (slice_is(user, node->user ? node->user : "default") &&
+        (!node->password || slice_is(password, node->password))) {
         scene->session->logged_in = true;
         model_answer(scene, "+OK\r\n");
-    } else {    /* A session that was logged in stays so. */
+    } else { /* A session that was logged in stays so. */
         model_answer(scene, "-WRONGPASS invalid username-password pair or user is disabled.\r\n");
     }
 }
@@ -94,7 +102,8 @@ static void do_select(const struct scene *scene)
     if (!slice_number(scene->command->arguments[1], &number)) {
         model_answer(scene, "-ERR value is not an integer or out of range\r\n");
     } else if (number < INT32_MIN || number > INT32_MAX) {
-        model_answer(scene, "-ERR value is out of range, value must between -2147483648 and 2147483647\r\n");
+        model_answer(
+            scene, "-ERR value is out of range, value must between -2147483648 and 2147483647\r\n");
     } else if (number != 0 && strcmp(scene->node->mode, "cluster") == 0) {
         model_answer(scene, "-ERR SELECT is not allowed in cluster mode\r\n");
     } else if (number < 0 || number >= DATABASES) {
@@ -108,7 +117,8 @@ static void do_select(const struct scene *scene)
 /* EVAL return 0 */
 static void do_nothing(const struct scene *scene)
 {
-    model_answer(scene, scene->node->condition == MODEL_MASTER_DOWN ? model_master_down : "$-1\r\n");
+    model_answer(scene,
+                 scene->node->condition == MODEL_MASTER_DOWN ? model_master_down : "$-1\r\n");
 }
 
 static void do_setname(const struct scene *scene)
@@ -119,7 +129,8 @@ static void do_setname(const struct scene *scene)
 static void uptime_line(const struct scene *scene, char *text, size_t size)
 {
     const struct model_node *node = scene->node;
-    const int64_t uptime = (int64_t)(scene->now_us / 1000000) - (int64_t)(node->started_us / 1000000);
+    const int64_t uptime =
+        (int64_t)(scene->now_us / 1000000) - (int64_t)(node->started_us / 1000000);
     text[0] = '\0';
     if (!node->uptime_text)
         snprintf(text, size, "uptime_in_seconds:%lld\r\n", (long long)uptime);
@@ -132,40 +143,52 @@ static void offset_line(const struct model_node *node, char *text, size_t size)
     text[0] = '\0';
     if (node->process_id != 0) return;
     if (node->second_offset == 0) snprintf(text, size, "second_repl_offset:-1\r\n");
-    else snprintf(text, size, "second_repl_offset:%llu\r\n", (unsigned long long)node->second_offset);
+    else
+        snprintf(text, size, "second_repl_offset:%llu\r\n",
+                 (unsigned long long)node->second_offset);
 }
 
 static void identity_lines(const struct model_node *node, char *text, size_t size)
 {
     if (node->process_id == 0)
-        snprintf(text, size, "process_id:6923\r\nprocess_supervised:systemd\r\nrun_id:%s\r\ntcp_port:6379\r\n", node->run_id);
+        snprintf(text, size,
+                 "process_id:6923\r\nprocess_supervised:systemd\r\nrun_id:%s\r\ntcp_port:6379\r\n",
+                 node->run_id);
     else
-        snprintf(text, size, "process_id:%u\r\ntcp_port:6379\r\n%s%s\r\n", node->process_id,
-                 node->hides_replid ? "" : "master_replid:", node->hides_replid ? "" : node->run_id);
+        snprintf(
+            text, size, "process_id:%u\r\ntcp_port:6379\r\n%s%s\r\n", node->process_id,
+            node->hides_replid ? "" : "master_replid:", node->hides_replid ? "" : node->run_id);
 }
 
-/* INFO of a server with many listeners has about 1.5 KB, with long lines before and after the relevant ones. */
+/* INFO of a server with many listeners has about 1.5 KB, with long lines before and after the
+ * relevant ones. */
 static void do_info(const struct scene *scene)
 {
     const struct model_node *node = scene->node;
-    static const char *const roles[] = { [MODEL_MASTER] = "# Replication\r\nrole:master\r\n",
-                                         [MODEL_REPLICA] = "# Replication\r\nrole:slave\r\n", [MODEL_SENTINEL] = "" };
+    static const char *const roles[] = {
+        [MODEL_MASTER] = "# Replication\r\nrole:master\r\n",
+        [MODEL_REPLICA] = "# Replication\r\nrole:slave\r\n", [MODEL_SENTINEL] = ""
+    };
     char text[MODEL_TEXT_MAX], identity[160], uptime[64], offset[48];
     identity_lines(node, identity, sizeof identity);
     uptime_line(scene, uptime, sizeof uptime);
     offset_line(node, offset, sizeof offset);
-    snprintf(text, sizeof text,
-             "# Server\r\nredis_version:7.0.15\r\nredis_git_sha1:00000000\r\nredis_git_dirty:0\r\n"
-             "redis_build_id:ae4d7c971a948f0\r\nredis_mode:%s\r\nos:Linux 6.1.0-18-amd64 x86_64\r\narch_bits:64\r\n"
-             "monotonic_clock:POSIX clock_gettime\r\nmultiplexing_api:epoll\r\natomicvar_api:c11-builtin\r\n"
-             "gcc_version:12.2.0\r\n%sserver_time_usec:%llu\r\n"
-             "%suptime_in_days:%d\r\nhz:10\r\nconfigured_hz:10\r\nlru_clock:87835\r\n"
-             "executable:/usr/local/%0350d/redis-server\r\nconfig_file:/etc/redis/%0300d/redis.conf\r\n"
-             "io_threads_active:0\r\nlistener0:name=tcp,bind=*,bind=-::*,port=6379\r\n"
-             "listener1:name=unix,bind=/run/redis/%0200d.sock\r\n\r\n"
-             "%sconnected_slaves:%u\r\n%srepl_backlog_active:0\r\n",
-             node->role == MODEL_SENTINEL ? "sentinel" : node->mode, identity, (unsigned long long)scene->now_us, uptime,
-             0, 0, 0, 0, node->hides_role ? "" : roles[node->role], node->replica_count, offset);
+    snprintf(
+        text, sizeof text,
+        "# Server\r\nredis_version:7.0.15\r\nredis_git_sha1:00000000\r\nredis_git_dirty:0\r\n"
+        "redis_build_id:ae4d7c971a948f0\r\nredis_mode:%s\r\nos:Linux 6.1.0-18-amd64 "
+        "x86_64\r\narch_bits:64\r\n"
+        "monotonic_clock:POSIX "
+        "clock_gettime\r\nmultiplexing_api:epoll\r\natomicvar_api:c11-builtin\r\n"
+        "gcc_version:12.2.0\r\n%sserver_time_usec:%llu\r\n"
+        "%suptime_in_days:%d\r\nhz:10\r\nconfigured_hz:10\r\nlru_clock:87835\r\n"
+        "executable:/usr/local/%0350d/redis-server\r\nconfig_file:/etc/redis/%0300d/redis.conf\r\n"
+        "io_threads_active:0\r\nlistener0:name=tcp,bind=*,bind=-::*,port=6379\r\n"
+        "listener1:name=unix,bind=/run/redis/%0200d.sock\r\n\r\n"
+        "%sconnected_slaves:%u\r\n%srepl_backlog_active:0\r\n",
+        node->role == MODEL_SENTINEL ? "sentinel" : node->mode, identity,
+        (unsigned long long)scene->now_us, uptime, 0, 0, 0, 0,
+        node->hides_role ? "" : roles[node->role], node->replica_count, offset);
     model_answer_bulk(scene, slice_of(text));
 }
 
@@ -173,7 +196,8 @@ static void do_info(const struct scene *scene)
 static bool is_canary(const struct command *command)
 {
     const struct slice *a = command->arguments;
-    return command->count == 4 && slice_is(a[1], REDLOCK_CANARY) && a[2].size == 40 && slice_is(a[3], "NX");
+    return command->count == 4 && slice_is(a[1], REDLOCK_CANARY) && a[2].size == 40 &&
+           slice_is(a[3], "NX");
 }
 
 static void set_canary(const struct scene *scene)
@@ -227,7 +251,9 @@ static void do_name_master(const struct scene *scene)
         return;
     }
     snprintf(epoch, sizeof epoch, "%u", scene->node->epoch);
-    snprintf(text, sizeof text, "*10\r\n$4\r\nname\r\n$8\r\nmymaster\r\n$2\r\nip\r\n$%u\r\n%s\r\n$4\r\nport\r\n$4\r\n6379\r\n"
+    snprintf(text, sizeof text,
+             "*10\r\n$4\r\nname\r\n$8\r\nmymaster\r\n$2\r\nip\r\n$%u\r\n%s\r\n$4\r\nport\r\n$"
+             "4\r\n6379\r\n"
              "$5\r\nflags\r\n$6\r\nmaster\r\n$12\r\nconfig-epoch\r\n$%u\r\n%s\r\n",
              (unsigned)strlen(master), master, (unsigned)strlen(epoch), epoch);
     model_answer(scene, text);
@@ -243,9 +269,12 @@ static void do_getrange(const struct scene *scene)
     } else if (!slice_number(a[2], &from) || !slice_number(a[3], &to) || from < 0 || to < from) {
         model_answer(scene, "-ERR value is not an integer or out of range\r\n");
     } else {
-        const size_t end = !key ? 0 : (size_t)to + 1 < key->value_size ? (size_t)to + 1 : key->value_size;
+        const size_t end = !key                               ? 0
+                           : (size_t)to + 1 < key->value_size ? (size_t)to + 1
+                                                              : key->value_size;
         const size_t start = (size_t)from < end ? (size_t)from : end;
-        model_answer_bulk(scene, (struct slice){ end > 0 ? key->value + start : (const uint8_t *)"", end - start });
+        model_answer_bulk(scene, (struct slice){ end > 0 ? key->value + start : (const uint8_t *)"",
+                                                 end - start });
     }
 }
 
@@ -288,7 +317,8 @@ bool model_is_listed(const char *list, const char *name)
 {
     const char *found = list ? strstr(list, name) : NULL;
     const size_t size = strlen(name);
-    while (found && ((found > list && found[-1] != ' ') || (found[size] != ' ' && found[size] != '\0')))
+    while (found &&
+           ((found > list && found[-1] != ' ') || (found[size] != ' ' && found[size] != '\0')))
         found = strstr(found + 1, name);
     return found;
 }
@@ -311,9 +341,9 @@ static const struct handler {
     { "CLIENT|SETNAME", 3, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 do_setname },
     { "INFO",          -1, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 do_info },
     { "SCRIPT|LOAD",    3, EVEN_STALE,                                              model_do_load },
-    { "SUBSCRIBE",     -2, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 model_do_subscribe },
-    { "UNSUBSCRIBE",   -1, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 model_do_unsubscribe },
-    { "SENTINEL|MASTER", 3, OF_SENTINEL,                                            do_name_master },
+    { "SUBSCRIBE", -2, EVEN_LOADING | EVEN_STALE | OF_SENTINEL, model_do_subscribe },
+    { "UNSUBSCRIBE", -1, EVEN_LOADING | EVEN_STALE | OF_SENTINEL, model_do_unsubscribe },
+    { "SENTINEL|MASTER", 3, OF_SENTINEL, do_name_master },
     { "SET",           -3, ON_KEYS,                                                 do_set },
     { "GET",            2, ON_KEYS,                                                 do_get },
     { "GETRANGE",       4, ON_KEYS,                                                 do_getrange },
@@ -321,7 +351,7 @@ static const struct handler {
     { "PTTL",           2, ON_KEYS,                                                 do_pttl },
     { "EVAL|return",    3, EVEN_STALE,                                              do_nothing },
     { "EVAL",          -3, ON_KEYS | EVEN_STALE,                                    model_do_eval },
-    { "EVALSHA",       -3, ON_KEYS | EVEN_STALE,                                    model_do_evalsha },
+    { "EVALSHA", -3, ON_KEYS | EVEN_STALE, model_do_evalsha },
     { "DEL",           -2, ON_KEYS,                                                 do_unfit },
     { "PEXPIRE",       -3, ON_KEYS,                                                 do_unfit },
 };
@@ -330,8 +360,11 @@ static const struct handler *handler_of(const struct command *command)
 {
     for (size_t i = 0; i < sizeof handlers / sizeof handlers[0]; i++) {
         const char *name = handlers[i].name, *bar = strchr(name, '|');
-        const struct slice first = { (const uint8_t *)name, bar ? (size_t)(bar - name) : strlen(name) };
-        const bool second_fits = !bar || (command->count > 1 && slice_is(command->arguments[1], bar + 1));
+        const struct slice first = {
+            (const uint8_t *)name, bar ? (size_t)(bar - name) : strlen(name)
+        };
+        const bool second_fits =
+            !bar || (command->count > 1 && slice_is(command->arguments[1], bar + 1));
         if (second_fits && slices_equal(first, command->arguments[0])) return &handlers[i];
     }
     return NULL;
@@ -349,8 +382,9 @@ static void answer_unknown(const struct scene *scene)
     char quoted[QUOTED_MAX + 8] = "", text[2 * QUOTED_MAX + 80];
     size_t used = 0;
     for (unsigned i = 1; i < scene->command->count && used < QUOTED_MAX; i++)
-        used += (size_t)snprintf(quoted + used, sizeof quoted - used, "'%.*s' ", quoted_size(words[i], QUOTED_MAX - used),
-                                 (const char *)words[i].data);
+        used +=
+            (size_t)snprintf(quoted + used, sizeof quoted - used, "'%.*s' ",
+                             quoted_size(words[i], QUOTED_MAX - used), (const char *)words[i].data);
     snprintf(text, sizeof text, "-ERR unknown command '%.*s', with args beginning with: %s",
              quoted_size(words[0], QUOTED_MAX), (const char *)words[0].data, quoted);
     for (char *c = text; *c != '\0'; c++)
@@ -365,8 +399,10 @@ static const char *why_refused(const struct model_node *node, const struct handl
     if (node->condition == MODEL_LOADING && !(handler->flags & EVEN_LOADING))
         return "-LOADING Redis is loading the dataset in memory\r\n";
     if (node->condition == MODEL_BUSY && !(handler->flags & EVEN_STRANGER))
-        return "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n";
-    if (node->condition == MODEL_MASTER_DOWN && !(handler->flags & EVEN_STALE) && strcmp(handler->name, "SET") != 0)
+        return "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN "
+               "NOSAVE.\r\n";
+    if (node->condition == MODEL_MASTER_DOWN && !(handler->flags & EVEN_STALE) &&
+        strcmp(handler->name, "SET") != 0)
         return model_master_down;
     if (node->condition == MODEL_CLUSTER_DOWN && handler->flags & ON_KEYS)
         return "-CLUSTERDOWN Hash slot not served\r\n";
@@ -391,14 +427,17 @@ static void execute_known(const struct scene *scene, const struct handler *handl
         model_answer(scene, text);
     } else if (!scene->session->logged_in && !(handler->flags & EVEN_STRANGER)) {
         if (scene->command->count > STRANGERS_WORDS_MAX)
-            model_breach(scene->node, "a command that is too long for a session that has not logged in");
+            model_breach(scene->node,
+                         "a command that is too long for a session that has not logged in");
         model_answer(scene, "-NOAUTH Authentication required.\r\n");
     } else if (model_is_listed(node->noperm, first)) {
-        snprintf(text, sizeof text, "-NOPERM this user has no permissions to run the '%s' command\r\n", lower);
+        snprintf(text, sizeof text,
+                 "-NOPERM this user has no permissions to run the '%s' command\r\n", lower);
         model_answer(scene, text);
     } else if (refusal) {
         model_answer(scene, refusal);
-    } else if (scene->session->subscriber_of && handler->run != model_do_subscribe && handler->run != model_do_unsubscribe) {
+    } else if (scene->session->subscriber_of && handler->run != model_do_subscribe &&
+               handler->run != model_do_unsubscribe) {
         model_breach(scene->node, "a command on a connection that has subscribed");
     } else {
         handler->run(scene);

@@ -3,8 +3,10 @@
  *   model_bytes.c      bytes that grow, slices of them, SHA-1
  *   model_keys.c       keys: found, set, removed, saved
  *   model_commands.c   what each command answers, and who may send it when
- *   model_scripts.c    which script is executed; what each does: model_script_*.c, see model_script.h
- *   model_session.c    subscriptions, planned answers, the log; from bytes to commands; the life of a node */
+ *   model_scripts.c    which script is executed; what each does:
+ *                      model_script_*.c, see model_script.h
+ *   model_session.c    subscriptions, planned answers, the log; from bytes to commands; the life of
+ *                      a node */
 #ifndef MODEL_INSIDE_H
 #define MODEL_INSIDE_H
 
@@ -81,9 +83,12 @@ void sha1_text(struct slice input, char text[MODEL_SHA_TEXT + 1]);
 
 /* ---- model_keys.c ---- */
 
-/* A key lives as long as the clock, in whole milliseconds, is not past its end. NULL: there is none. */
-struct model_key *key_find(struct model_node *node, uint32_t database, struct slice name, uint64_t now_us);
-struct model_key *key_put(struct model_node *node, uint32_t database, struct slice name, struct slice value);
+/* A key lives as long as the clock, in whole milliseconds, is not past its end. NULL:
+ * there is none. */
+struct model_key *key_find(struct model_node *node, uint32_t database, struct slice name,
+                           uint64_t now_us);
+struct model_key *key_put(struct model_node *node, uint32_t database, struct slice name,
+                          struct slice value);
 void key_remove(struct model_node *node, struct model_key *key);
 bool key_is_string(const struct model_key *key);
 int64_t key_pttl(const struct model_key *key, uint64_t now_us);
@@ -121,7 +126,8 @@ void model_breach(struct model_node *node, const char *what);
 void model_do_subscribe(const struct scene *scene);
 void model_do_unsubscribe(const struct scene *scene);
 
-/* The place where the session keeps the name of a channel to which it has subscribed; NULL: it has not. */
+/* The place where the session keeps the name of a channel to which it has subscribed; NULL:
+ * it has not. */
 char *model_channel(struct model_session *session, struct slice channel);
 
 #endif

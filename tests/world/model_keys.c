@@ -20,7 +20,8 @@ void key_remove(struct model_node *node, struct model_key *key)
     *key = node->keys[--node->key_count];
 }
 
-struct model_key *key_find(struct model_node *node, uint32_t database, struct slice name, uint64_t now_us)
+struct model_key *key_find(struct model_node *node, uint32_t database, struct slice name,
+                           uint64_t now_us)
 {
     const uint32_t hash = hash_of(database, name.data, name.size);
     for (size_t i = 0; i < node->key_count; i++) {
@@ -35,16 +36,19 @@ struct model_key *key_find(struct model_node *node, uint32_t database, struct sl
     return NULL;
 }
 
-struct model_key *key_put(struct model_node *node, uint32_t database, struct slice name, struct slice value)
+struct model_key *key_put(struct model_node *node, uint32_t database, struct slice name,
+                          struct slice value)
 {
     if (node->key_count == node->key_capacity) {
         node->key_capacity = 2 * node->key_capacity + 8;
         node->keys = model_grow(node->keys, node->key_capacity * sizeof *node->keys);
     }
     struct model_key *key = &node->keys[node->key_count++];
-    *key = (struct model_key){ .hash = hash_of(database, name.data, name.size), .database = database,
-                               .name_size = name.size, .name = slice_copy(name),
-                               .value_size = value.size, .value = slice_copy(value) };
+    *key = (struct model_key){
+        .hash = hash_of(database, name.data, name.size), .database = database,
+        .name_size = name.size, .name = slice_copy(name), .value_size = value.size,
+        .value = slice_copy(value)
+    };
     return key;
 }
 
@@ -58,13 +62,14 @@ int64_t key_pttl(const struct model_key *key, uint64_t now_us)
     return key->expires_ms == 0 ? -1 : (int64_t)(key->expires_ms - ms_of(now_us));
 }
 
-const struct model_key *model_find(struct model_node *node, uint32_t database, const void *name, size_t name_size,
-                                   uint64_t now_us)
+const struct model_key *model_find(struct model_node *node, uint32_t database, const void *name,
+                                   size_t name_size, uint64_t now_us)
 {
     return key_find(node, database, (struct slice){ name, name_size }, now_us);
 }
 
-struct model_key *model_put(struct model_node *node, const char *name, const char *value, uint64_t ttl_ms, uint64_t now_us)
+struct model_key *model_put(struct model_node *node, const char *name, const char *value,
+                            uint64_t ttl_ms, uint64_t now_us)
 {
     struct model_key *key = key_find(node, 0, slice_of(name), now_us);
     if (key) key_remove(node, key);

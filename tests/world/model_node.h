@@ -1,7 +1,8 @@
 /* A model of redis-server, with bytes in and bytes out, in virtual time.
  *
- * Knows what a server does with the commands that locks need, and nothing else (no network, no engine,
- * no test). It executes no Lua, but knows the scripts of redlock by their text and does what they say.
+ * Knows what a server does with the commands that locks need, and nothing else (no network, no
+ * engine, no test). It executes no Lua, but knows the scripts of redlock by their text and does
+ * what they say.
  * Everything that a server can be or suffer is a field that a test may set. Integers only; the same
  * inputs give the same outputs. */
 #ifndef MODEL_NODE_H
@@ -47,8 +48,9 @@ struct model_key {
     uint32_t hash, database;
     size_t name_size, value_size;
     uint64_t expires_ms;        /* A time of the node's clock; 0: never. */
-    bool is_list;               /* Not a string but another kind of lock's key, or a queue of Redisson's,
-                                 * whose lines are the value. */
+    /* Not a string but another kind of lock's key, or a queue of Redisson's, whose lines
+     * are the value. */
+    bool is_list;
     bool is_sorted_set;         /* A set of entries, in no order. */
     bool is_hash;               /* A hash of one field, whose value is the key's (Redisson's). */
     uint8_t *name, *value;
@@ -58,22 +60,26 @@ struct model_key {
 
 /* One command as the node got it, for tests that look at the sent commands. */
 struct model_call {
-    char name[12];              /* Upper case; of a script "ACQUIRE", "RESTORE", "EXTEND", and so on. */
+    /* Upper case; of a script "ACQUIRE", "RESTORE", "EXTEND", and so on. */
+    char name[12];
     char key[MODEL_CALL_KEY_MAX + 1];   /* The first of them. */
     unsigned key_count;         /* The keys of a script, */
     char keys[MODEL_KEYS_MAX][MODEL_CALL_KEY_MAX + 1];  /* all of them. */
     char token[41];             /* The value of a SET, the first argument of a script. */
     char other[41];             /* The second token of a RELEASE by two; "": there is none. */
     uint64_t ticket;            /* The ticket of an ACQUIRE or a RESTORE. */
-    unsigned slot;              /* The permit's slot that was granted, extended or removed; key is then the slot's. 0: none. */
-    char entry[MODEL_PLACE_MAX + 1];    /* Among the waiters, that a RELEASE gives back; "": none. */
+    /* The permit's slot that was granted, extended or removed; key is then the slot's. 0: none. */
+    unsigned slot;
+    /* Among the waiters, that a RELEASE gives back; "": none. */
+    char entry[MODEL_PLACE_MAX + 1];
     char woken[MODEL_PLACE_MAX + 1];    /* The last one that a RELEASE has woken. */
     int64_t ttl_ms;
     uint64_t at_us;             /* A time of the node's clock. */
     bool did;                   /* It set, removed, extended. */
     bool raised;                /* A RESTORE that made a counter larger. */
     bool outdated;              /* An ACQUIRE that was refused because of a counter alone. */
-    uint32_t turn, poll;        /* The turn of a fair lock's ACQUIRE (0: none yet) and the number of its round. */
+    /* The turn of a fair lock's ACQUIRE (0: none yet) and the number of its round. */
+    uint32_t turn, poll;
     bool queued, joined;        /* Its place was taken or renewed; taken. */
     bool fair;                  /* A script of a fair lock. */
     bool eval;                  /* A script with its text. */
@@ -81,7 +87,8 @@ struct model_call {
 
 /* A planned answer, sent for a command of that name instead of executing it. */
 struct model_answer {
-    const char *command;        /* In upper case, EVAL or EVALSHA for a script; "*": any. NULL: no plan. */
+    /* In upper case, EVAL or EVALSHA for a script; "*": any. NULL: no plan. */
+    const char *command;
     const void *bytes;
     size_t size;
     unsigned times;             /* Uses left; UINT32_MAX: always. */
@@ -90,8 +97,9 @@ struct model_answer {
     bool used;                  /* At least once. */
 };
 
-/* The numbers of the sessions with a client in which a token arrived; 0: none. An engine has one connection to
- * a node at a time, so commands of a session with a smaller number were sent before, whenever they came. */
+/* The numbers of the sessions with a client in which a token arrived; 0: none. An engine has one
+ * connection to a node at a time, so commands of a session with a smaller number were sent before,
+ * whenever they came. */
 struct model_past {
     uint64_t token;             /* As many bits of it as distinguish it. */
     unsigned polled_in;         /* The last in which it was to acquire, or to be set again; */
@@ -104,7 +112,8 @@ enum model_role { MODEL_MASTER, MODEL_REPLICA, MODEL_SENTINEL };
 enum model_condition {
     MODEL_WELL,
     MODEL_LOADING,
-    MODEL_OUT_OF_MEMORY,        /* With noeviction, SET fails, but scripts that free or expire do not. */
+    /* With noeviction, SET fails, but scripts that free or expire do not. */
+    MODEL_OUT_OF_MEMORY,
     MODEL_MISCONF,              /* The last snapshot failed, so there are no writes. */
     MODEL_NO_REPLICAS,          /* min-replicas-to-write */
     MODEL_BUSY,                 /* Some client's long script runs. */
@@ -115,25 +124,33 @@ enum model_condition {
 struct model_node {
     /* Its identity. */
     char run_id[MODEL_RUN_ID_TEXT + 1];
-    unsigned process_id;        /* 0: INFO names a run_id. Else it names none, but this process_id, and */
-    bool hides_replid;          /* if it is false, a master_replid, which has the digits of run_id. */
+    /* 0: INFO names a run_id. Else it names none, but this process_id, and */
+    unsigned process_id;
+    /* if it is false, a master_replid, which has the digits of run_id. */
+    bool hides_replid;
     const char *mode;           /* redis_mode: standalone, cluster, sentinel */
     enum model_role role;
     unsigned replica_count;     /* Replicas of a master. */
     bool hides_role;            /* INFO tells no role. */
-    uint64_t second_offset;     /* Offset in the history that it took over when it was promoted; 0: none. */
+    /* Offset in the history that it took over when it was promoted; 0: none. */
+    uint64_t second_offset;
     const char *user;           /* NULL: default. */
     const char *password;       /* NULL: none needed. */
     uint64_t started_us;        /* A time of its own clock. */
-    int64_t wall_offset_us;     /* Added to the clock, it gives TIME, the microseconds since 1970. */
-    const char *master;         /* A sentinel's: the host of the master "mymaster", at port 6379. NULL: it knows none. */
+    /* Added to the clock, it gives TIME, the microseconds since 1970. */
+    int64_t wall_offset_us;
+    /* A sentinel's: the host of the master "mymaster", at port 6379. NULL: it knows none. */
+    const char *master;
     unsigned epoch;             /* The number of the failover that made it one; 0: none did. */
-    const char *uptime_text;    /* INFO's text instead of the truth; NULL: the truth. "": the line is missing. */
+    /* INFO's text instead of the truth; NULL: the truth. "": the line is missing. */
+    const char *uptime_text;
 
     /* Its present fault. */
     enum model_condition condition;
-    const char *noperm;         /* Commands that the ACL refuses, in upper case, such as "INFO EVAL". NULL: none. */
-    const char *banner;         /* Sent to a new connection before any request, which is then closed. NULL: none. */
+    /* Commands that the ACL refuses, in upper case, such as "INFO EVAL". NULL: none. */
+    const char *noperm;
+    /* Sent to a new connection before any request, which is then closed. NULL: none. */
+    const char *banner;
     bool hung;                  /* Takes bytes and executes nothing, as after SIGSTOP. */
     struct model_answer answers[MODEL_ANSWERS_MAX];
 
@@ -165,9 +182,11 @@ struct model_session {
     unsigned client;            /* The client at its other end. */
     bool logged_in;
     bool closing;               /* The server closes when out has left. */
-    char (*channels)[MODEL_CHANNEL_MAX + 1];    /* Its subscriptions. Messages published there are added to out */
+    /* Its subscriptions. Messages published there are added to out */
+    char (*channels)[MODEL_CHANNEL_MAX + 1];
     unsigned channel_count;
-    struct model_node *subscriber_of;       /* while the node executes commands of another session. */
+    /* while the node executes commands of another session. */
+    struct model_node *subscriber_of;
     struct model_session *next_subscriber;
 };
 
@@ -175,11 +194,12 @@ struct model_session {
 void model_node_init(struct model_node *node, uint64_t number, uint64_t now_us);
 void model_node_free(struct model_node *node);
 
-/* A new process starts at the same address. Its run_id changes, its keys are there only if kept, and scripts are not. */
+/* A new process starts at the same address. Its run_id changes, its keys are there only if kept,
+ * and scripts are not. */
 void model_node_restart(struct model_node *node, uint64_t number, bool keeps_keys, uint64_t now_us);
 
-/* It has been a replica for a day, and takes over its master's history, which ended at the offset, from
- * 1 on. Call it after a restart, for it is another server. */
+/* It has been a replica for a day, and takes over its master's history, which ended at the offset,
+ * from 1 on. Call it after a restart, for it is another server. */
 void model_node_promote(struct model_node *node, uint64_t offset);
 
 /* Plans an answer. The bytes must stay. */
@@ -192,15 +212,19 @@ const char *model_node_idle_plan(const struct model_node *node);
 void model_session_begin(struct model_node *node, struct model_session *session);
 void model_session_end(struct model_session *session);
 
-/* Takes bytes and executes every whole command, unless the node hangs. size may be 0, to go on after a hang. */
-void model_session_receive(struct model_node *node, struct model_session *session, const void *data, size_t size,
-                           uint64_t now_us);
+/* Takes bytes and executes every whole command, unless the node hangs. size may be 0, to go on
+ * after a hang. */
+void model_session_receive(struct model_node *node, struct model_session *session, const void *data,
+                           size_t size, uint64_t now_us);
 
-/* Functions for the test to look at keys and change them. value is a text; an expired key is not there. */
-const struct model_key *model_find(struct model_node *node, uint32_t database, const void *name, size_t name_size,
-                                   uint64_t now_us);
-struct model_key *model_put(struct model_node *node, const char *name, const char *value, uint64_t ttl_ms, uint64_t now_us);
-void model_put_entry(struct model_node *node, const char *name, const char *member, uint64_t score, uint64_t now_us);
+/* Functions for the test to look at keys and change them. value is a text; an expired key
+ * is not there. */
+const struct model_key *model_find(struct model_node *node, uint32_t database, const void *name,
+                                   size_t name_size, uint64_t now_us);
+struct model_key *model_put(struct model_node *node, const char *name, const char *value,
+                            uint64_t ttl_ms, uint64_t now_us);
+void model_put_entry(struct model_node *node, const char *name, const char *member, uint64_t score,
+                     uint64_t now_us);
 void model_flush(struct model_node *node);
 void model_flush_scripts(struct model_node *node);
 void model_evict(struct model_node *node, size_t index);    /* Index among the keys. */
@@ -209,7 +233,8 @@ void model_remove(struct model_node *node, const char *name);
 /* Writes the keys to disk, or to a replica; and makes these the keys again. */
 void model_node_save(struct model_node *node);
 void model_node_load(struct model_node *node);
-unsigned model_publish(struct model_node *node, const char *channel, const char *message);  /* How many have heard it. */
+/* How many have heard it. */
+unsigned model_publish(struct model_node *node, const char *channel, const char *message);
 unsigned model_count_calls(const struct model_node *node, const char *name);
 
 #endif

@@ -1,22 +1,25 @@
-/* Shared by the stand-ins for the Lua scripts; only the files model_script*.c include this. No Lua is
- * executed here, but a script with a broken rule behaves accordingly, since its text is searched for
- * the rules that mutants break. From the bottom up:
+/* Shared by the stand-ins for the Lua scripts; only the files model_script*.c include this. No Lua
+ * is executed here, but a script with a broken rule behaves accordingly, since its text is searched
+ * for the rules that mutants break. From the bottom up:
  *
  *   model_script_calls.c       redis.call(), and what the scripts have in common
- *   model_script_locks.c       acquire, restore, extend, release and wait, of one resource or of a set
+ *   model_script_locks.c       acquire, restore, extend, release and wait, of one resource or
+ *                              of a set
  *   model_script_permits.c     the same of a semaphore's slots
  *   model_script_marks.c       the mark of a period that is done
  *   model_script_shared.c      readers and writers
  *   model_script_fair.c        the queue of a fair lock
  *   model_script_redisson.c    Redisson's lock
- *   model_scripts.c            which script it is, loaded by which name, called with how many arguments */
+ *   model_scripts.c            which script it is, loaded by which name, called with
+ *                              how many arguments */
 #ifndef MODEL_SCRIPT_H
 #define MODEL_SCRIPT_H
 
 #include "../../redlock/wire.h"
 #include "model_inside.h"
 
-/* A script that runs. It may be refused a write, but only before its first one, since it is not stopped halfway. */
+/* A script that runs. It may be refused a write, but only before its first one, since it is not
+ * stopped halfway. */
 struct run {
     const struct scene *scene;
     const char *sha;
@@ -40,7 +43,8 @@ void raise_error(const struct run *run);
 struct model_key *run_key(const struct run *run, struct slice name);
 void run_remove(const struct run *run, struct model_key *key);
 
-/* If a call returns false, run->error is set. If the key is missing, call_get sets value->data to NULL. */
+/* If a call returns false, run->error is set. If the key is missing, call_get sets
+ * value->data to NULL. */
 bool call_get(struct run *run, struct slice name, struct slice *value);
 bool call_pttl(struct run *run, struct slice name, int64_t *left_ms);
 bool call_del(struct run *run, struct slice name);
@@ -56,21 +60,29 @@ struct slice member_of(const struct model_entry *entry);
 struct model_entry *entry_find(struct model_key *key, struct slice member);
 
 /* The first entry of a set after another one; after NULL: of all. NULL: there is none. */
-const struct model_entry *entry_behind(const struct model_key *key, const struct model_entry *before);
+const struct model_entry *entry_behind(const struct model_key *key,
+                                       const struct model_entry *before);
 
-/* The key of a sorted set, for a command that would be executed. NULL: there is none, or run->error. */
+/* The key of a sorted set, for a command that would be executed. NULL: there is
+ * none, or run->error. */
 struct model_key *sorted_set(struct run *run, struct slice name);
 bool call_zadd(struct run *run, struct slice name, uint64_t score, struct slice member);
-/* Raises the flag, if the script does so. Adds an entry to the waiters by PEXPIRE, which tests whether the script may set a TTL,
- * then ZADD and PEXPIRE. */
-bool call_line_up(struct run *run, bool raises_flag, struct slice waiters, uint64_t score, struct slice member, int64_t life_ms);
+/* Raises the flag, if the script does so. Adds an entry to the waiters by PEXPIRE, which tests
+ * whether the script may set a TTL, then ZADD and PEXPIRE. */
+bool call_line_up(struct run *run, bool raises_flag, struct slice waiters, uint64_t score,
+                  struct slice member, int64_t life_ms);
 void call_zrem(struct run *run, struct slice name, struct slice member);
-bool call_zrem_counted(struct run *run, struct slice name, struct slice member, unsigned *count);   /* Adds how many have gone. */
-bool call_zpopmin(struct run *run, struct slice name, struct model_entry *first);   /* False: there was none, or run->error. */
-bool call_zscore(struct run *run, struct slice name, struct slice member, uint64_t *score); /* 0: there is none. */
+/* Adds how many have gone. */
+bool call_zrem_counted(struct run *run, struct slice name, struct slice member, unsigned *count);
+/* False: there was none, or run->error. */
+bool call_zpopmin(struct run *run, struct slice name, struct model_entry *first);
+/* 0: there is none. */
+bool call_zscore(struct run *run, struct slice name, struct slice member, uint64_t *score);
 bool call_zcard(struct run *run, struct slice name, size_t *count);
-bool call_largest(struct run *run, struct slice name, uint64_t *score);     /* The largest score; 0: there is none. */
-bool call_sweep(struct run *run, struct slice name);    /* Takes out the entries whose time is over by a clock of the node. */
+/* The largest score; 0: there is none. */
+bool call_largest(struct run *run, struct slice name, uint64_t *score);
+/* Takes out the entries whose time is over by a clock of the node. */
+bool call_sweep(struct run *run, struct slice name);
 
 /* How many have heard it. */
 unsigned call_publish(struct run *run, struct slice channel, struct slice message);
@@ -82,7 +94,8 @@ bool script_says(const char *script, const char *words);
 /* The number as Lua compares it. False: it is no number. */
 bool lua_number(struct slice text, double *number);
 
-/* If the counter is no number, the error is that of a comparison. sides is "nil with number", or the other way round. */
+/* If the counter is no number, the error is that of a comparison. sides is "nil with number", or
+ * the other way round. */
 bool read_counter(struct run *run, struct slice value, double *number, const char *sides);
 
 /* The larger of two PTTLs; none at all is the largest. */
@@ -100,7 +113,8 @@ int64_t read_ttl(const struct run *run);    /* The TTL of an extend. */
 /* Is the ticket ahead of the node's clock by more than the skew? */
 bool is_ahead(const struct run *run, int64_t ticket, int64_t skew_ms);
 void answer_ahead(const struct run *run);
-bool ticket_is_ahead(const struct run *run, int64_t ticket, int64_t skew_ms);   /* Then that was the answer. */
+/* Then that was the answer. */
+bool ticket_is_ahead(const struct run *run, int64_t ticket, int64_t skew_ms);
 void answer_refusal(const struct run *run, struct slice largest, int64_t left_ms);
 void answer_done(const struct run *run);    /* "OK", and so it is logged. */
 
@@ -109,7 +123,8 @@ void answer_done(const struct run *run);    /* "OK", and so it is logged. */
 /* The effect of a release script on one key. */
 enum release { RELEASE_DONE, RELEASE_NOTHING, RELEASE_OTHERS, RELEASE_ERROR, RELEASE_RAISED };
 
-/* Wakes the longest waiting client that listens; slot 0: of no permit. False: nobody, or it may not be published. */
+/* Wakes the longest waiting client that listens; slot 0: of no permit. False: nobody, or it may not
+ * be published. */
 bool release_wakes(struct run *run, struct slice waiters, struct slice flag, unsigned slot);
 bool lower_flag(const struct run *run, struct slice flag);  /* True: it stood. */
 

@@ -20,7 +20,8 @@ bool may_call(struct run *run, const char *command, enum effect effect)
 void raise_error(const struct run *run)
 {
     char text[600];     /* The longest is that of MISCONF. */
-    snprintf(text, sizeof text, "%s script: %s, on @user_script:%u.", run->error, run->sha, run->line);
+    snprintf(text, sizeof text, "%s script: %s, on @user_script:%u.", run->error, run->sha,
+             run->line);
     model_answer_error(run->scene, text);
 }
 
@@ -138,11 +139,13 @@ struct slice member_of(const struct model_entry *entry)
     return (struct slice){ entry->member, entry->size };
 }
 
-const struct model_entry *entry_behind(const struct model_key *key, const struct model_entry *before)
+const struct model_entry *entry_behind(const struct model_key *key,
+                                       const struct model_entry *before)
 {
     const struct model_entry *first = NULL;
     for (size_t i = 0; key && i < key->entry_count; i++)
-        if ((!before || entry_is_before(before, &key->entries[i])) && (!first || entry_is_before(&key->entries[i], first)))
+        if ((!before || entry_is_before(before, &key->entries[i])) &&
+            (!first || entry_is_before(&key->entries[i], first)))
             first = &key->entries[i];
     return first;
 }
@@ -155,7 +158,8 @@ struct model_key *sorted_set(struct run *run, struct slice name)
     return NULL;
 }
 
-void model_put_entry(struct model_node *node, const char *name, const char *member, uint64_t score, uint64_t now_us)
+void model_put_entry(struct model_node *node, const char *name, const char *member, uint64_t score,
+                     uint64_t now_us)
 {
     struct model_key *key = key_find(node, 0, slice_of(name), now_us);
     if (!key) key = key_put(node, 0, slice_of(name), slice_of(""));
@@ -183,10 +187,12 @@ static bool call_raise_flag(struct run *run, struct slice waiters, int64_t life_
     return done;
 }
 
-bool call_line_up(struct run *run, bool raises_flag, struct slice waiters, uint64_t score, struct slice member, int64_t life_ms)
+bool call_line_up(struct run *run, bool raises_flag, struct slice waiters, uint64_t score,
+                  struct slice member, int64_t life_ms)
 {
     if (raises_flag && !call_raise_flag(run, waiters, life_ms)) return false;
-    return call_pexpire(run, waiters, life_ms) && call_zadd(run, waiters, score, member) && call_pexpire(run, waiters, life_ms);
+    return call_pexpire(run, waiters, life_ms) && call_zadd(run, waiters, score, member) &&
+           call_pexpire(run, waiters, life_ms);
 }
 
 bool call_zrem_counted(struct run *run, struct slice name, struct slice member, unsigned *count)
@@ -250,7 +256,8 @@ bool call_sweep(struct run *run, struct slice name)
             continue;
         }
         left--;
-        entry_remove(run, key, &key->entries[i]);   /* The last one takes its place; and with the last of all the key is gone. */
+        /* The last one takes its place; and with the last of all the key is gone. */
+        entry_remove(run, key, &key->entries[i]);
     }
     return !run->error;
 }
@@ -262,10 +269,11 @@ static unsigned publish(struct model_node *node, struct slice channel, struct sl
 {
     unsigned heard = 0;
     char head[MODEL_CHANNEL_MAX + 64];
-    for (struct model_session *subscriber = node->subscribers; subscriber; subscriber = subscriber->next_subscriber) {
+    for (struct model_session *subscriber = node->subscribers; subscriber;
+         subscriber = subscriber->next_subscriber) {
         if (!model_channel(subscriber, channel)) continue;
-        snprintf(head, sizeof head, "*3\r\n$7\r\nmessage\r\n$%zu\r\n%.*s\r\n$%zu\r\n", channel.size, (int)channel.size,
-                 (const char *)channel.data, message.size);
+        snprintf(head, sizeof head, "*3\r\n$7\r\nmessage\r\n$%zu\r\n%.*s\r\n$%zu\r\n", channel.size,
+                 (int)channel.size, (const char *)channel.data, message.size);
         model_bytes_add(&subscriber->out, head, strlen(head));
         model_bytes_add(&subscriber->out, message.data, message.size);
         model_bytes_add(&subscriber->out, "\r\n", 2);
@@ -291,7 +299,8 @@ unsigned tell_waiter(struct run *run, const struct model_entry *entry, unsigned 
     char text[MODEL_ENTRY_MAX + 1], channel[sizeof "redlock:" + 16], message[MODEL_ENTRY_MAX + 8];
     slice_text(member_of(entry), text, sizeof text);
     snprintf(channel, sizeof channel, "redlock:%.16s", text);
-    snprintf(message, sizeof message, slot > 0 ? "%s@%u" : "%s", entry->size > 17 ? text + 17 : "", slot);
+    snprintf(message, sizeof message, slot > 0 ? "%s@%u" : "%s", entry->size > 17 ? text + 17 : "",
+             slot);
     return call_publish(run, slice_of(channel), slice_of(message));
 }
 
@@ -312,7 +321,8 @@ bool lua_number(struct slice text, double *number)
 bool read_counter(struct run *run, struct slice value, double *number, const char *sides)
 {
     if (lua_number(value, number)) return true;
-    snprintf(run->of_lua, sizeof run->of_lua, "-ERR user_script:%u: attempt to compare %s", run->line, sides);
+    snprintf(run->of_lua, sizeof run->of_lua, "-ERR user_script:%u: attempt to compare %s",
+             run->line, sides);
     run->error = run->of_lua;
     return false;
 }
@@ -326,8 +336,10 @@ int64_t longer_pttl(int64_t a, int64_t b)
 struct proposal read_proposal(const struct run *run, const char *breach)
 {
     struct proposal p = { 0 };
-    if (!slice_number(run->arguments[1], &p.ttl_ms) || !slice_number(run->arguments[2], &p.ticket) || p.ttl_ms <= 0 ||
-        !slice_number(run->arguments[3], &p.life_ms) || !slice_number(run->arguments[4], &p.skew_ms) || p.ticket < 0)
+    if (!slice_number(run->arguments[1], &p.ttl_ms) ||
+        !slice_number(run->arguments[2], &p.ticket) || p.ttl_ms <= 0 ||
+        !slice_number(run->arguments[3], &p.life_ms) ||
+        !slice_number(run->arguments[4], &p.skew_ms) || p.ticket < 0)
         model_breach(run->scene->node, breach);
     return p;
 }
@@ -353,7 +365,8 @@ bool is_ahead(const struct run *run, int64_t ticket, int64_t skew_ms)
 void answer_ahead(const struct run *run)
 {
     char text[80];
-    snprintf(text, sizeof text, "-AHEAD of the clock of this node: %llu\r\n", (unsigned long long)(wall_clock(run) / 1000000));
+    snprintf(text, sizeof text, "-AHEAD of the clock of this node: %llu\r\n",
+             (unsigned long long)(wall_clock(run) / 1000000));
     model_answer(run->scene, text);
 }
 
@@ -367,7 +380,8 @@ bool ticket_is_ahead(const struct run *run, int64_t ticket, int64_t skew_ms)
 void answer_refusal(const struct run *run, struct slice largest, int64_t left_ms)
 {
     char text[MODEL_TEXT_MAX];
-    snprintf(text, sizeof text, "%.*s %lld", (int)largest.size, (const char *)largest.data, (long long)left_ms);
+    snprintf(text, sizeof text, "%.*s %lld", (int)largest.size, (const char *)largest.data,
+             (long long)left_ms);
     model_answer_bulk(run->scene, slice_of(text));
 }
 

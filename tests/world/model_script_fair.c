@@ -10,18 +10,22 @@ static bool fair_says(const char *words)
 
 /* ---- The queue ---- */
 
-/* The names of the keys beside a fair lock's, freed by the caller; and the common data of its commands. */
+/* The names of the keys beside a fair lock's, freed by the caller; and the common data
+ * of its commands. */
 struct fair {
     struct slice queue, lease, grant, ticket;
-    struct model_entry member, first;   /* Its own entry, and the head of the queue, of size 0 if the queue is empty. */
+    /* Its own entry, and the head of the queue, of size 0 if the queue is empty. */
+    struct model_entry member, first;
     struct slice value;                 /* The key's value; NULL: there is none. */
     bool is_ours;
 };
 
 static struct fair fair_of(struct slice name)
 {
-    return (struct fair){ .queue = name_with(name, "#queue"), .lease = name_with(name, "#lease"),
-                          .grant = name_with(name, "#grant"), .ticket = name_with(name, "#ticket") };
+    return (struct fair){ .queue = name_with(name, "#queue"),
+                          .lease = name_with(name, "#lease"),
+                          .grant = name_with(name, "#grant"),
+                          .ticket = name_with(name, "#ticket") };
 }
 
 static void fair_free(struct fair *fair)
@@ -45,7 +49,8 @@ static void name_member(struct run *run, struct fair *fair, struct slice entry)
         model_breach(run->scene->node, "a fair script with arguments out of range");
         entry.size = 0;
     }
-    memcpy(fair->member.member, value.data, value.size < REDLOCK_TOKEN_TEXT ? value.size : REDLOCK_TOKEN_TEXT);
+    memcpy(fair->member.member, value.data,
+           value.size < REDLOCK_TOKEN_TEXT ? value.size : REDLOCK_TOKEN_TEXT);
     fair->member.member[REDLOCK_TOKEN_TEXT] = ':';
     memcpy(fair->member.member + REDLOCK_TOKEN_TEXT + 1, entry.data, entry.size);
     fair->member.size = REDLOCK_TOKEN_TEXT + 1 + entry.size;
@@ -54,7 +59,8 @@ static void name_member(struct run *run, struct fair *fair, struct slice entry)
 /* ZRANGE of the first one alone. */
 static bool call_first(struct run *run, struct fair *fair)
 {
-    const struct model_key *key = may_call(run, "ZRANGE", READS) ? sorted_set(run, fair->queue) : NULL;
+    const struct model_key *key =
+        may_call(run, "ZRANGE", READS) ? sorted_set(run, fair->queue) : NULL;
     const struct model_entry *first = entry_behind(key, NULL);
     fair->first.size = 0;
     if (first) fair->first = *first;
@@ -64,7 +70,8 @@ static bool call_first(struct run *run, struct fair *fair)
 /* There is none, or the clock has stepped back since. */
 static bool is_no_lease(const struct run *run, uint64_t score)
 {
-    return score == 0 || (score > ms_of(run->scene->now_us) + 2 * WIRE_FAIR_LEASE_MS && fair_says("-w>10000"));
+    return score == 0 ||
+           (score > ms_of(run->scene->now_us) + 2 * WIRE_FAIR_LEASE_MS && fair_says("-w>10000"));
 }
 
 /* Removes the entries that have no lease, or are longer in the queue than theirs. */
@@ -72,7 +79,8 @@ static bool fair_sweeps(struct run *run, struct fair *fair)
 {
     uint64_t score;
     unsigned count = 0;
-    const struct model_key *lease = may_call(run, "ZRANGEBYSCORE", READS) ? sorted_set(run, fair->lease) : NULL;
+    const struct model_key *lease =
+        may_call(run, "ZRANGEBYSCORE", READS) ? sorted_set(run, fair->lease) : NULL;
     const struct model_entry *over = entry_behind(lease, NULL);
     for (unsigned i = 0; i < 64 && over && over->score <= ms_of(run->scene->now_us); i++) {
         const struct model_entry gone = *over;
@@ -80,8 +88,11 @@ static bool fair_sweeps(struct run *run, struct fair *fair)
         if (!call_zrem_counted(run, fair->lease, member_of(&gone), &count)) return false;
         over = entry_behind(sorted_set(run, fair->lease), NULL);
     }
-    for (unsigned i = 0; !run->error && call_first(run, fair) && fair->first.size > 0 && i < 64; i++) {
-        if (!call_zscore(run, fair->lease, member_of(&fair->first), &score) || !is_no_lease(run, score)) break;
+    for (unsigned i = 0; !run->error && call_first(run, fair) && fair->first.size > 0 && i < 64;
+         i++) {
+        if (!call_zscore(run, fair->lease, member_of(&fair->first), &score) ||
+            !is_no_lease(run, score))
+            break;
         if (!call_zrem_counted(run, fair->queue, member_of(&fair->first), &count)) break;
         (void)call_zrem_counted(run, fair->lease, member_of(&fair->first), &count);
     }
@@ -100,7 +111,8 @@ static bool fair_tells(struct run *run, struct slice queue)
         heard = (struct model_entry){ .size = told.size > 41 ? told.size - 41 : 0 };
         memcpy(heard.member, told.member + 41, heard.size);
         count = tell_waiter(run, &heard, 0);
-        if (count > 0) slice_text(member_of(&heard), run->scene->call->woken, sizeof run->scene->call->woken);
+        if (count > 0)
+            slice_text(member_of(&heard), run->scene->call->woken, sizeof run->scene->call->woken);
         next = entry_behind(key, &told);
     }
     run->error = NULL;
@@ -121,9 +133,10 @@ static struct place read_place(const struct run *run)
     struct slice text = run->arguments[5];
     struct place place = { 0 };
     int64_t renews = 0;
-    const bool is_good = slice_number(slice_word(&text), &place.turn) && slice_number(slice_word(&text), &place.poll) &&
-                         slice_number(slice_word(&text), &renews) && renews >= 0 && renews <= 1 && place.turn >= 0 &&
-                         place.poll > 0 && (renews == 0 || place.turn > 0);
+    const bool is_good = slice_number(slice_word(&text), &place.turn) &&
+                         slice_number(slice_word(&text), &place.poll) &&
+                         slice_number(slice_word(&text), &renews) && renews >= 0 && renews <= 1 &&
+                         place.turn >= 0 && place.poll > 0 && (renews == 0 || place.turn > 0);
     if (!is_good) model_breach(run->scene->node, "a poll with a place out of range");
     place.renews = renews == 1;
     place.entry = text;
@@ -147,17 +160,20 @@ static bool fair_queues(struct run *run, struct fair *fair, const struct place *
     if (!renews) return true;
     struct model_key *queue = run_key(run, fair->queue);
     run->scene->call->queued = true;
-    run->scene->call->joined = !queue || !queue->is_sorted_set || !entry_find(queue, member_of(&fair->member));
+    run->scene->call->joined =
+        !queue || !queue->is_sorted_set || !entry_find(queue, member_of(&fair->member));
     return call_pexpire(run, fair->queue, WIRE_FAIR_LEASE_MS) &&
            call_zadd(run, fair->queue, (uint64_t)place->turn, member_of(&fair->member)) &&
            call_pexpire(run, fair->queue, WIRE_FAIR_LEASE_MS) &&
-           call_zadd(run, fair->lease, ms_of(run->scene->now_us) + WIRE_FAIR_LEASE_MS, member_of(&fair->member)) &&
+           call_zadd(run, fair->lease, ms_of(run->scene->now_us) + WIRE_FAIR_LEASE_MS,
+                     member_of(&fair->member)) &&
            call_pexpire(run, fair->lease, WIRE_FAIR_LEASE_MS) && call_first(run, fair);
 }
 
 static bool fair_may_have(const struct fair *fair, const struct place *place)
 {
-    if (place->turn == 0) return fair->first.size == 0 || !fair_says("if h==(u~='0'and b or nil)then");
+    if (place->turn == 0)
+        return fair->first.size == 0 || !fair_says("if h==(u~='0'and b or nil)then");
     return is_first(fair);
 }
 
@@ -171,7 +187,8 @@ static bool fair_grants(struct run *run, const struct fair *fair, const struct p
     (void)slice_number(run->arguments[3], &life_ms);
     if (ticket > 0 && !call_set(run, fair->ticket, run->arguments[2], life_ms)) return false;
     if (!call_pttl(run, run->keys[0], &left_ms)) return false;
-    if (!call_set(run, fair->grant, slice_of(round), left_ms > ttl_ms ? left_ms : ttl_ms)) return false;
+    if (!call_set(run, fair->grant, slice_of(round), left_ms > ttl_ms ? left_ms : ttl_ms))
+        return false;
     if (fair_says("B~=-1 and B<m+0") && (left_ms == -1 || left_ms >= ttl_ms)) return true;
     return call_set(run, run->keys[0], run->arguments[0], ttl_ms);
 }
@@ -190,7 +207,8 @@ static bool fair_gives_way(struct run *run, struct fair *fair)
 
 static bool call_rank(struct run *run, const struct fair *fair, int *rank)
 {
-    const struct model_key *key = may_call(run, "ZRANK", READS) ? sorted_set(run, fair->queue) : NULL;
+    const struct model_key *key =
+        may_call(run, "ZRANK", READS) ? sorted_set(run, fair->queue) : NULL;
     const struct model_entry *entry = entry_behind(key, NULL);
     *rank = 0;
     while (entry && !slices_equal(member_of(entry), member_of(&fair->member))) {
@@ -211,11 +229,13 @@ static bool fair_refuses(struct run *run, const struct fair *fair, struct slice 
         if (left_ms > UINT32_MAX) left_ms = UINT32_MAX;
     } else if (fair->first.size > 0 && !is_first(fair)) {
         if (!call_zscore(run, fair->lease, member_of(&fair->first), &until_ms)) return false;
-        left_ms = until_ms > ms_of(run->scene->now_us) ? (int64_t)(until_ms - ms_of(run->scene->now_us)) : 0;
+        left_ms = until_ms > ms_of(run->scene->now_us)
+                      ? (int64_t)(until_ms - ms_of(run->scene->now_us))
+                      : 0;
     }
     if (!call_largest(run, fair->queue, &largest)) return false;
-    snprintf(text, sizeof text, "%.*s %lld %llu %d", (int)counter.size, (const char *)counter.data, (long long)left_ms,
-             (unsigned long long)largest, rank);
+    snprintf(text, sizeof text, "%.*s %lld %llu %d", (int)counter.size, (const char *)counter.data,
+             (long long)left_ms, (unsigned long long)largest, rank);
     model_answer_bulk(run->scene, slice_of(text));
     return true;
 }
@@ -230,8 +250,10 @@ static bool fair_loses_place(struct run *run, struct fair *fair)
     return !fair->is_ours || fair_gives_way(run, fair);
 }
 
-/* A poll that is not old. It sets *granted, or the rank, or after the answer -AHEAD *ahead. False: run->error. */
-static bool fair_polls(struct run *run, struct fair *fair, const struct place *place, struct slice counter, bool *done, int *rank)
+/* A poll that is not old. It sets *granted, or the rank, or after the answer -AHEAD
+ * *ahead. False: run->error. */
+static bool fair_polls(struct run *run, struct fair *fair, const struct place *place,
+                       struct slice counter, bool *done, int *rank)
 {
     int64_t ticket = 0, skew_ms = 0;
     double largest = 0;
@@ -247,7 +269,8 @@ static bool fair_polls(struct run *run, struct fair *fair, const struct place *p
         const bool is_free = !fair->value.data || fair->is_ours;
         if (is_free && ticket > 0 &&
             !read_counter(run, counter, &largest, "nil with number")) return false;
-        const bool is_more = fair_says("f>tonumber(z)") ? (double)ticket > largest : (double)ticket >= largest;
+        const bool is_more =
+            fair_says("f>tonumber(z)") ? (double)ticket > largest : (double)ticket >= largest;
         run->scene->call->outdated = is_free && ticket > 0 && !is_more;
         if (is_free && (ticket == 0 || is_more)) {
             *done = true;
@@ -255,7 +278,8 @@ static bool fair_polls(struct run *run, struct fair *fair, const struct place *p
             answer_done(run);
             return true;
         }
-    } else if (fair->is_ours && fair_says("elseif A then c('del',k,g)") && !fair_gives_way(run, fair)) {
+    } else if (fair->is_ours && fair_says("elseif A then c('del',k,g)") &&
+               !fair_gives_way(run, fair)) {
         return false;
     }
     return call_rank(run, fair, rank);
@@ -267,14 +291,18 @@ static bool fair_acquires(struct run *run, struct fair *fair, const struct place
     int64_t ticket = 0, ttl_ms = 0;
     bool done = false;
     int rank = -2;
-    if (!slice_number(run->arguments[1], &ttl_ms) || ttl_ms <= 0 || !slice_number(run->arguments[2], &ticket) || ticket < 0)
+    if (!slice_number(run->arguments[1], &ttl_ms) || ttl_ms <= 0 ||
+        !slice_number(run->arguments[2], &ticket) || ticket < 0)
         model_breach(run->scene->node, "a poll with arguments out of range");
-    if (!may_call(run, "TIME", READS) || !fair_sweeps(run, fair) || !call_get(run, run->keys[0], &fair->value)) return false;
+    if (!may_call(run, "TIME", READS) || !fair_sweeps(run, fair) ||
+        !call_get(run, run->keys[0], &fair->value))
+        return false;
     if (ticket > 0 && !call_get(run, fair->ticket, &counter)) return false;
     if (!counter.data) counter = slice_of("0");
     fair->is_ours = fair->value.data && slices_equal(fair->value, run->arguments[0]);
     const bool is_old = fair_is_old(run, fair, place);
-    if (run->error || (!is_old && !fair_polls(run, fair, place, counter, &done, &rank))) return false;
+    if (run->error || (!is_old && !fair_polls(run, fair, place, counter, &done, &rank)))
+        return false;
     return done || fair_refuses(run, fair, counter, rank);
 }
 
@@ -284,7 +312,8 @@ void do_fair_acquire(struct run *run)
     struct fair fair = fair_of(run->keys[0]);
     const struct place place = read_place(run);
     name_member(run, &fair, place.entry);
-    if (place.entry.size <= MODEL_PLACE_MAX) slice_text(place.entry, run->scene->call->entry, sizeof run->scene->call->entry);
+    if (place.entry.size <= MODEL_PLACE_MAX)
+        slice_text(place.entry, run->scene->call->entry, sizeof run->scene->call->entry);
     run->scene->call->turn = (uint32_t)place.turn;
     run->scene->call->poll = (uint32_t)place.poll;
     if (!fair_acquires(run, &fair, &place)) raise_error(run);
@@ -294,10 +323,12 @@ void do_fair_acquire(struct run *run)
 /* ---- Restore and extend ---- */
 
 /* Every poll is old from now on. */
-static bool fair_closes(struct run *run, const struct fair *fair, const char *script, int64_t ttl_ms, int64_t left_ms)
+static bool fair_closes(struct run *run, const struct fair *fair, const char *script,
+                        int64_t ttl_ms, int64_t left_ms)
 {
     if (!script_says(script, "'9007199254740991','px'")) return true;
-    return call_set(run, fair->grant, slice_of("9007199254740991"), left_ms > ttl_ms ? left_ms : ttl_ms);
+    return call_set(run, fair->grant, slice_of("9007199254740991"),
+                    left_ms > ttl_ms ? left_ms : ttl_ms);
 }
 
 /* False: run->error. */
@@ -322,7 +353,9 @@ static bool fair_restores(struct run *run, const struct fair *fair)
     }
     if (!call_pttl(run, run->keys[0], &left_ms) ||
         !fair_closes(run, fair, WIRE_FAIR_RESTORE_SCRIPT, p.ttl_ms, left_ms)) return false;
-    if (left_ms != -1 && left_ms < p.ttl_ms && !call_set(run, run->keys[0], run->arguments[0], p.ttl_ms)) return false;
+    if (left_ms != -1 && left_ms < p.ttl_ms &&
+        !call_set(run, run->keys[0], run->arguments[0], p.ttl_ms))
+        return false;
     answer_done(run);
     return true;
 }
@@ -335,11 +368,14 @@ void do_fair_restore(struct run *run)
     fair_free(&fair);
 }
 
-/* It writes first, so that a node which is out of memory lets the rest pass; and to see whether it is a fair lock's. */
+/* It writes first, so that a node which is out of memory lets the rest pass; and to see whether it
+ * is a fair lock's. */
 static bool fair_writes_first(struct run *run, const struct fair *fair, int64_t ttl_ms, bool *holds)
 {
-    if (script_says(WIRE_FAIR_EXTEND_SCRIPT, "==0 then return 0 end") && !run_key(run, fair->grant)) *holds = false;
-    return !script_says(WIRE_FAIR_EXTEND_SCRIPT, "c('pexpire',g,m)") || call_pexpire(run, fair->grant, ttl_ms);
+    if (script_says(WIRE_FAIR_EXTEND_SCRIPT, "==0 then return 0 end") && !run_key(run, fair->grant))
+        *holds = false;
+    return !script_says(WIRE_FAIR_EXTEND_SCRIPT, "c('pexpire',g,m)") ||
+           call_pexpire(run, fair->grant, ttl_ms);
 }
 
 static bool fair_extends(struct run *run, const struct fair *fair)
@@ -348,10 +384,14 @@ static bool fair_extends(struct run *run, const struct fair *fair)
     int64_t left_ms;
     bool holds = extend_holds_all(run);
     if (run->error) return false;
-    if (holds && (!call_pttl(run, run->keys[0], &left_ms) || !fair_writes_first(run, fair, ttl_ms, &holds))) return false;
+    if (holds &&
+        (!call_pttl(run, run->keys[0], &left_ms) || !fair_writes_first(run, fair, ttl_ms, &holds)))
+        return false;
     if (holds && (!fair_closes(run, fair, WIRE_FAIR_EXTEND_SCRIPT, ttl_ms, left_ms))) return false;
-    if (holds && left_ms >= 0 && (left_ms < ttl_ms || !script_says(WIRE_FAIR_EXTEND_SCRIPT, "l<m+0")) &&
-        !call_pexpire(run, run->keys[0], ttl_ms)) return false;
+    if (holds && left_ms >= 0 &&
+        (left_ms < ttl_ms || !script_says(WIRE_FAIR_EXTEND_SCRIPT, "l<m+0")) &&
+        !call_pexpire(run, run->keys[0], ttl_ms))
+        return false;
     run->scene->call->did = holds;
     model_answer_number(run->scene, holds);
     return true;
@@ -369,7 +409,8 @@ void do_fair_extend(struct run *run)
 
 static bool is_of_token(const struct run *run, const struct model_entry *entry)
 {
-    return entry->size > REDLOCK_TOKEN_TEXT && memcmp(entry->member, run->arguments[0].data, REDLOCK_TOKEN_TEXT) == 0 &&
+    return entry->size > REDLOCK_TOKEN_TEXT &&
+           memcmp(entry->member, run->arguments[0].data, REDLOCK_TOKEN_TEXT) == 0 &&
            entry->member[REDLOCK_TOKEN_TEXT] == ':';
 }
 
@@ -379,8 +420,10 @@ static bool fair_leaves_front(struct run *run, struct fair *fair)
     struct model_entry front[16];
     unsigned count = 0;
     bool was_first = false;
-    const struct model_key *key = may_call(run, "ZRANGE", READS) ? sorted_set(run, fair->queue) : NULL;
-    for (const struct model_entry *next = entry_behind(key, NULL); next && count < 16; next = entry_behind(key, &front[count - 1]))
+    const struct model_key *key =
+        may_call(run, "ZRANGE", READS) ? sorted_set(run, fair->queue) : NULL;
+    for (const struct model_entry *next = entry_behind(key, NULL); next && count < 16;
+         next = entry_behind(key, &front[count - 1]))
         front[count++] = *next;
     for (unsigned i = 0; i < count; i++) {
         if (!is_of_token(run, &front[i])) continue;
@@ -429,7 +472,8 @@ static bool fair_leaves(struct run *run, struct fair *fair, int *number)
         return false;
     }
     grant = run_key(run, fair->grant);
-    if (grant && script_says(WIRE_FAIR_RELEASE_SCRIPT, "redis.call('del',k,k..'#grant')")) run_remove(run, grant);
+    if (grant && script_says(WIRE_FAIR_RELEASE_SCRIPT, "redis.call('del',k,k..'#grant')"))
+        run_remove(run, grant);
     run->scene->call->did = true;
     return true;
 }
@@ -443,7 +487,8 @@ void do_fair_release(struct run *run)
     name_member(run, &fair, run->arguments[1]);
     const bool was_first = fair_leaves_queue(run, &fair);
     if (fair_leaves(run, &fair, &number)) {
-        if (run->argument_count > 2 && (number == 1 || (number == 0 && was_first))) woken = fair_wakes(run, &fair);
+        if (run->argument_count > 2 && (number == 1 || (number == 0 && was_first)))
+            woken = fair_wakes(run, &fair);
         model_answer_number(run->scene, number > 0 && woken > 0 ? 2 : number);
     }
     fair_free(&fair);

@@ -55,13 +55,15 @@ static bool extend_only_lengthens(void)
 /* ---- Acquire ---- */
 
 /* Finds the largest counter of all keys, as the original text, and the longest PTTL. */
-static bool acquire_looks(struct run *run, bool has_ticket, struct slice *largest, double *counter, int64_t *left_ms)
+static bool acquire_looks(struct run *run, bool has_ticket, struct slice *largest, double *counter,
+                          int64_t *left_ms)
 {
     for (unsigned i = 0; i < run->key_count; i++) {
         struct slice value = { NULL, 0 }, name = name_with(run->keys[i], "#ticket");
         int64_t pttl;
         double number = 0;
-        const bool done = call_pttl(run, run->keys[i], &pttl) && (!has_ticket || call_get(run, name, &value));
+        const bool done =
+            call_pttl(run, run->keys[i], &pttl) && (!has_ticket || call_get(run, name, &value));
         slice_free(name);
         if (!done) return false;
         *left_ms = acquire_looks_at_each() ? longer_pttl(*left_ms, pttl) : pttl;
@@ -89,7 +91,8 @@ static bool acquire_sets(struct run *run, bool has_ticket, int64_t ttl_ms, int64
 /* Is the ticket too small for the counter? */
 static bool is_outdated(int64_t ticket, double counter)
 {
-    return ticket > 0 && (acquire_wants_more() ? (double)ticket <= counter : (double)ticket < counter);
+    return ticket > 0 &&
+           (acquire_wants_more() ? (double)ticket <= counter : (double)ticket < counter);
 }
 
 /* WIRE_ACQUIRE_SCRIPT */
@@ -117,27 +120,33 @@ void do_acquire(struct run *run)
 
 /* ---- Restore ---- */
 
-/* Sets *is_taken if another's key is in its way. Marks the other keys whose counters are to be raised. */
-static bool restore_looks(struct run *run, int64_t ticket, bool *is_taken, bool raises[MODEL_KEYS_MAX])
+/* Sets *is_taken if another's key is in its way. Marks the other keys whose counters are
+ * to be raised. */
+static bool restore_looks(struct run *run, int64_t ticket, bool *is_taken,
+                          bool raises[MODEL_KEYS_MAX])
 {
     static const char sides[] = "nil with number";
     struct slice value;
     for (unsigned i = 0; i < run->key_count; i++) {
         if (!call_get(run, run->keys[i], &value)) return false;
-        *is_taken = value.data && !slices_equal(value, run->arguments[0]) && restore_leaves_anothers();
+        *is_taken =
+            value.data && !slices_equal(value, run->arguments[0]) && restore_leaves_anothers();
         if (*is_taken) return true;
         double counter = 0;
         const struct slice name = name_with(run->keys[i], "#ticket");
-        const bool done = ticket == 0 || (call_get(run, name, &value) &&
-                                          (!value.data || read_counter(run, value, &counter, sides)));
+        const bool done =
+            ticket == 0 || (call_get(run, name, &value) &&
+                            (!value.data || read_counter(run, value, &counter, sides)));
         slice_free(name);
         if (!done) return false;
-        raises[i] = restore_raises() && ticket > 0 && ((double)ticket > counter || !restore_lowers_nothing());
+        raises[i] = restore_raises() && ticket > 0 &&
+                    ((double)ticket > counter || !restore_lowers_nothing());
     }
     return true;
 }
 
-static bool restore_sets(struct run *run, const bool raises[MODEL_KEYS_MAX], int64_t ttl_ms, int64_t life_ms)
+static bool restore_sets(struct run *run, const bool raises[MODEL_KEYS_MAX], int64_t ttl_ms,
+                         int64_t life_ms)
 {
     int64_t left_ms;
     bool done = true;
@@ -170,15 +179,16 @@ void do_restore(struct run *run)
     }
     for (unsigned i = 0; i < run->key_count; i++) raises_any = raises_any || raises[i];
     if (raises_any && !may_call(run, "TIME", READS)) raise_error(run);
-    else if (raises_any && restore_heeds_clocks() && ticket_is_ahead(run, p.ticket, p.skew_ms)) return;
+    else if (raises_any && restore_heeds_clocks() && ticket_is_ahead(run, p.ticket, p.skew_ms))
+        return;
     else if (!restore_sets(run, raises, p.ttl_ms, p.life_ms)) raise_error(run);
     else answer_done(run);
 }
 
 /* ---- Release ---- */
 
-/* Takes the first entry out, and the next where nobody listens. An entry that may not be published goes
- * back. There may be more entries, so the flag is set again. */
+/* Takes the first entry out, and the next where nobody listens. An entry that may not be published
+ * goes back. There may be more entries, so the flag is set again. */
 bool release_wakes(struct run *run, struct slice waiters, struct slice flag, unsigned slot)
 {
     struct model_entry first;
@@ -191,7 +201,8 @@ bool release_wakes(struct run *run, struct slice waiters, struct slice flag, uns
             return true;
         }
         if (run->error) {
-            if (call_pexpire(run, waiters, WIRE_WAITERS_LIFE_MS)) (void)call_zadd(run, waiters, first.score, member);
+            if (call_pexpire(run, waiters, WIRE_WAITERS_LIFE_MS))
+                (void)call_zadd(run, waiters, first.score, member);
             (void)call_pexpire(run, waiters, WIRE_WAITERS_LIFE_MS);
             (void)call_set(run, flag, slice_of(""), WIRE_WAITERS_LIFE_MS);
             return false;
@@ -208,7 +219,8 @@ bool lower_flag(const struct run *run, struct slice flag)
     return key != NULL;
 }
 
-static enum release release_key(struct run *run, struct slice name, struct slice waiters, struct slice flag, bool *woke)
+static enum release release_key(struct run *run, struct slice name, struct slice waiters,
+                                struct slice flag, bool *woke)
 {
     struct slice value = { NULL, 0 };
     const bool wakes = run->argument_count == 2;
@@ -276,7 +288,8 @@ bool extend_holds_all(struct run *run)
 {
     struct slice value;
     for (unsigned i = 0; i < run->key_count; i++)
-        if (!call_get(run, run->keys[i], &value) || !value.data || !slices_equal(value, run->arguments[0]))
+        if (!call_get(run, run->keys[i], &value) || !value.data ||
+            !slices_equal(value, run->arguments[0]))
             return false;
     return true;
 }
@@ -286,7 +299,8 @@ static bool extend_lengthens(struct run *run, int64_t ttl_ms)
     int64_t left_ms;
     for (unsigned i = 0; i < run->key_count; i++) {
         if (!call_pttl(run, run->keys[i], &left_ms)) return false;
-        if (left_ms >= 0 && (left_ms < ttl_ms || !extend_only_lengthens()) && !call_pexpire(run, run->keys[i], ttl_ms))
+        if (left_ms >= 0 && (left_ms < ttl_ms || !extend_only_lengthens()) &&
+            !call_pexpire(run, run->keys[i], ttl_ms))
             return false;
     }
     return true;

@@ -65,15 +65,17 @@ static bool read_marked(struct slice text, struct marked *marked)
     return read_digits(slice_word(&text), &marked->when_ms) && has_period;
 }
 
-/* How far the marker's clock is ahead of the node's; in words of the script when it is too far off. False: it is not. */
+/* How far the marker's clock is ahead of the node's; in words of the script when it is too far off.
+ * False: it is not. */
 static bool mark_is_off(struct run *run, int64_t when_ms, int64_t skew_ms)
 {
-    const int64_t wall_us = (int64_t)run->scene->now_us + run->scene->node->wall_offset_us, ahead_us = when_ms * 1000 - wall_us;
+    const int64_t wall_us = (int64_t)run->scene->now_us + run->scene->node->wall_offset_us,
+                  ahead_us = when_ms * 1000 - wall_us;
     const bool is_ahead = ahead_us > skew_ms * 1000;
     char text[80];
     if (!mark_heeds_clocks() || (!is_ahead && -ahead_us <= skew_ms * 1000)) return false;
-    snprintf(text, sizeof text, "-%s the clock of this node: %lld\r\n", is_ahead ? "AHEAD of" : "BEHIND",
-             (long long)(wall_us / 1000000));
+    snprintf(text, sizeof text, "-%s the clock of this node: %lld\r\n",
+             is_ahead ? "AHEAD of" : "BEHIND", (long long)(wall_us / 1000000));
     model_answer(run->scene, text);
     return true;
 }
@@ -87,7 +89,8 @@ static bool mark_is_refused(const struct marked *mine, const struct marked *ther
 }
 
 /* Reads the present mark, and returns false if that was the answer. */
-static bool mark_may_be_set(struct run *run, struct slice name, const struct marked *mine, int64_t life_ms)
+static bool mark_may_be_set(struct run *run, struct slice name, const struct marked *mine,
+                            int64_t life_ms)
 {
     struct slice there = { NULL, 0 };
     struct marked other;
@@ -98,11 +101,13 @@ static bool mark_may_be_set(struct run *run, struct slice name, const struct mar
     }
     if (!there.data) return true;
     if (!read_marked(there, &other)) {
-        snprintf(text, sizeof text, "-ERR %.*s is no mark of a period\r\n", (int)name.size, (const char *)name.data);
+        snprintf(text, sizeof text, "-ERR %.*s is no mark of a period\r\n", (int)name.size,
+                 (const char *)name.data);
         model_answer(run->scene, text);
         return false;
     }
-    if ((life_ms == 0 && !mark_sees_marks_when_it_looks()) || !mark_is_refused(mine, &other)) return true;
+    if ((life_ms == 0 && !mark_sees_marks_when_it_looks()) || !mark_is_refused(mine, &other))
+        return true;
     model_answer_bulk(run->scene, there);
     return false;
 }
@@ -137,8 +142,8 @@ void do_mark(struct run *run)
     const struct slice name = name_with(run->keys[0], "#done");
     struct marked mine;
     int64_t life_ms = 0, skew_ms = 0;
-    if (!read_marked(run->arguments[1], &mine) || !slice_number(run->arguments[2], &life_ms) || life_ms < 0 ||
-        !slice_number(run->arguments[3], &skew_ms))
+    if (!read_marked(run->arguments[1], &mine) || !slice_number(run->arguments[2], &life_ms) ||
+        life_ms < 0 || !slice_number(run->arguments[3], &skew_ms))
         model_breach(run->scene->node, "a mark script with arguments out of range");
     if (mark_may_be_set(run, name, &mine, life_ms) && mark_may_come(run, &mine, skew_ms)) {
         if (life_ms > 0 && !set_mark(run, name, life_ms)) {
@@ -179,8 +184,10 @@ void do_promotion(struct run *run)
     snprintf(mine, sizeof mine, "%s %lld %lld", id, (long long)epoch, (long long)now_ms);
     its_id = value.data ? slice_word(&value) : value;
     its_epoch = value.data ? slice_word(&value) : value;
-    const bool is_same = its_id.data && slice_is(its_id, id), is_read = its_epoch.data && slice_number(its_epoch, &other);
-    const bool counts = (is_same || !time_is_of_its_history()) && is_read && (other == epoch || !time_is_of_its_epoch());
+    const bool is_same = its_id.data && slice_is(its_id, id),
+               is_read = its_epoch.data && slice_number(its_epoch, &other);
+    const bool counts = (is_same || !time_is_of_its_history()) && is_read &&
+                        (other == epoch || !time_is_of_its_epoch());
     if (counts && slice_number(value, &since_ms))
         model_answer_number(run->scene, now_ms > since_ms ? now_ms - since_ms : 0);
     else if ((is_read && other > epoch) || call_set(run, run->keys[0], slice_of(mine), INT32_MAX))

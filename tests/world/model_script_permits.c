@@ -89,7 +89,8 @@ static unsigned read_permits(const struct run *run, unsigned first, unsigned *sl
 {
     int64_t count = 0, number = 0;
     if (!slice_number(run->arguments[first], &count) || count < 1 || count > REDLOCK_PERMITS_MAX ||
-        (slot && (!slice_number(run->arguments[first + 1], &number) || number < 0 || number > count))) {
+        (slot &&
+         (!slice_number(run->arguments[first + 1], &number) || number < 0 || number > count))) {
         model_breach(run->scene->node, "permits out of range");
         count = number = 0;
     }
@@ -137,16 +138,19 @@ static enum try raise_try(const struct run *run)
     return TRY_ANSWERED;
 }
 
-static enum try grant_slot(struct run *run, const struct proposal *p, struct slice name, struct slice counter)
+static enum try grant_slot(struct run *run, const struct proposal *p, struct slice name,
+                           struct slice counter)
 {
     if (p->ticket > 0 && !may_call(run, "TIME", READS)) return raise_try(run);
     if (ticket_is_ahead(run, p->ticket, p->skew_ms)) return TRY_ANSWERED;
-    if (p->ticket > 0 && !call_set(run, counter, run->arguments[2], p->life_ms)) return raise_try(run);
+    if (p->ticket > 0 && !call_set(run, counter, run->arguments[2], p->life_ms))
+        return raise_try(run);
     return call_set(run, name, run->arguments[0], p->ttl_ms) ? TRY_GRANTED : raise_try(run);
 }
 
 /* Is the ticket larger than the counter of this free slot? */
-static enum try try_free_slot(struct run *run, struct search *search, struct slice name, struct slice counter)
+static enum try try_free_slot(struct run *run, struct search *search, struct slice name,
+                              struct slice counter)
 {
     const struct proposal *p = &search->proposal;
     struct slice value = { NULL, 0 };
@@ -154,7 +158,8 @@ static enum try try_free_slot(struct run *run, struct search *search, struct sli
     search->free_in_ms = -2;
     if (p->ticket > 0 && !call_get(run, counter, &value)) return raise_try(run);
     if (value.data && !read_counter(run, value, &number, "nil with number")) return raise_try(run);
-    if (p->ticket == 0 || (permit_wants_more() ? (double)p->ticket > number : (double)p->ticket >= number))
+    if (p->ticket == 0 ||
+        (permit_wants_more() ? (double)p->ticket > number : (double)p->ticket >= number))
         return grant_slot(run, p, name, counter);
     if (number > search->counter) {
         search->counter = number;
@@ -169,8 +174,10 @@ static enum try try_slot(struct run *run, struct search *search, unsigned slot)
     int64_t left_ms;
     enum try try = TRY_REFUSED;
     if (!call_pttl(run, name, &left_ms)) try = raise_try(run);
-    else if (left_ms == -2 || !permit_takes_what_is_free()) try = try_free_slot(run, search, name, counter);
-    else if (left_ms >= 0 && search->free_in_ms != -2 && (search->free_in_ms < 0 || left_ms < search->free_in_ms))
+    else if (left_ms == -2 || !permit_takes_what_is_free())
+        try = try_free_slot(run, search, name, counter);
+    else if (left_ms >= 0 && search->free_in_ms != -2 &&
+             (search->free_in_ms < 0 || left_ms < search->free_in_ms))
         search->free_in_ms = left_ms < UINT32_MAX ? left_ms : UINT32_MAX;
     slice_free(counter);
     slice_free(name);
@@ -180,7 +187,8 @@ static enum try try_slot(struct run *run, struct search *search, unsigned slot)
 static void permit_leaves_waiters(struct run *run)
 {
     const struct slice waiters = name_of_permit_waiters(run);
-    if (run->arguments[7].size > 0 && permit_takes_its_entry()) call_zrem(run, waiters, run->arguments[7]);
+    if (run->arguments[7].size > 0 && permit_takes_its_entry())
+        call_zrem(run, waiters, run->arguments[7]);
     slice_free(waiters);
 }
 
@@ -278,7 +286,8 @@ static enum release release_slot(struct run *run, unsigned slot, unsigned held, 
     else if (value.data && (slices_equal(value, run->arguments[0]) || !permit_release_compares()))
         release = call_del(run, name) ? RELEASE_DONE : RELEASE_RAISED;
     if (release == RELEASE_DONE)
-        *woke = (wakes && lower_flag(run, flag) && release_wakes(run, waiters, flag, slot)) || *woke;
+        *woke =
+            (wakes && lower_flag(run, flag) && release_wakes(run, waiters, flag, slot)) || *woke;
     slice_free(flag);
     slice_free(waiters);
     slice_free(name);
@@ -304,7 +313,8 @@ void do_permit_release(struct run *run)
         if (release == RELEASE_ERROR) error = run->error;
         if (release == RELEASE_DONE) note_slot(run, i);
     }
-    if (run->scene->call->did || !error) model_answer_number(run->scene, run->scene->call->did ? 1 + woke : 0);
+    if (run->scene->call->did || !error)
+        model_answer_number(run->scene, run->scene->call->did ? 1 + woke : 0);
     else                                 model_answer_error(run->scene, error);
 }
 
@@ -320,7 +330,8 @@ static bool permit_wait_looks(struct run *run, unsigned count, int64_t *free_in_
         slice_free(name);
         if (!done) return false;
         if (left_ms == -2) *free_in_ms = -2;
-        else if (*free_in_ms != -2 && left_ms >= 0 && (*free_in_ms < 0 || left_ms < *free_in_ms)) *free_in_ms = left_ms;
+        else if (*free_in_ms != -2 && left_ms >= 0 && (*free_in_ms < 0 || left_ms < *free_in_ms))
+            *free_in_ms = left_ms;
     }
     return true;
 }
@@ -331,11 +342,12 @@ void do_permit_wait(struct run *run)
     const unsigned count = read_permits(run, 3, NULL);
     const struct slice waiters = name_of_permit_waiters(run);
     int64_t arrived_at = 0, life_ms = 0, free_in_ms = -1;
-    if (!slice_number(run->arguments[1], &arrived_at) || !slice_number(run->arguments[2], &life_ms) ||
-        run->arguments[0].size > MODEL_ENTRY_MAX)
+    if (!slice_number(run->arguments[1], &arrived_at) ||
+        !slice_number(run->arguments[2], &life_ms) || run->arguments[0].size > MODEL_ENTRY_MAX)
         model_breach(run->scene->node, "a wait script with arguments out of range");
     const bool done = permit_wait_looks(run, count, &free_in_ms) &&
-                      call_line_up(run, permit_wait_raises_flag(), waiters, (uint64_t)arrived_at, run->arguments[0], life_ms);
+                      call_line_up(run, permit_wait_raises_flag(), waiters, (uint64_t)arrived_at,
+                                   run->arguments[0], life_ms);
     slice_free(waiters);
     run->scene->call->did = done;
     if (done) model_answer_number(run->scene, free_in_ms);

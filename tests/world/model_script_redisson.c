@@ -29,9 +29,11 @@ void do_redisson_acquire(struct run *run)
 }
 
 /* Is there a hash with our field? A call that is refused is in run->error. */
-static bool redisson_is_ours(struct run *run, const struct model_key *key, const char *command, enum effect effect)
+static bool redisson_is_ours(struct run *run, const struct model_key *key, const char *command,
+                             enum effect effect)
 {
-    if (!may_call(run, "TYPE", READS) || !key || !key->is_hash || !may_call(run, command, effect)) return false;
+    if (!may_call(run, "TYPE", READS) || !key || !key->is_hash || !may_call(run, command, effect))
+        return false;
     return slices_equal((struct slice){ key->value, key->value_size }, run->arguments[0]);
 }
 
@@ -42,7 +44,8 @@ void do_redisson_extend(struct run *run)
     int64_t left_ms = -1;
     const bool is_ours = redisson_is_ours(run, run_key(run, run->keys[0]), "HEXISTS", READS);
     const bool lengthens = script_says(WIRE_REDISSON_EXTEND_SCRIPT, "l<t+0");
-    if (is_ours && call_pttl(run, run->keys[0], &left_ms) && left_ms >= 0 && (left_ms < ttl_ms || !lengthens))
+    if (is_ours && call_pttl(run, run->keys[0], &left_ms) && left_ms >= 0 &&
+        (left_ms < ttl_ms || !lengthens))
         (void)call_pexpire(run, run->keys[0], ttl_ms);
     run->scene->call->did = is_ours && !run->error;
     if (run->error) raise_error(run);
@@ -55,8 +58,9 @@ static struct slice redisson_name(const char *prefix, struct slice resource, str
     const bool has_brace = memchr(resource.data, '{', resource.size) != NULL;
     const size_t size = strlen(prefix) + resource.size + more.size + sizeof ":{}:";
     char *text = model_grow(NULL, size + 1);
-    snprintf(text, size + 1, "%s:%s%.*s%s%s%.*s", prefix, has_brace ? "" : "{", (int)resource.size, (const char *)resource.data,
-             has_brace ? "" : "}", more.size > 0 ? ":" : "", (int)more.size, (const char *)more.data);
+    snprintf(text, size + 1, "%s:%s%.*s%s%s%.*s", prefix, has_brace ? "" : "{", (int)resource.size,
+             (const char *)resource.data, has_brace ? "" : "}", more.size > 0 ? ":" : "",
+             (int)more.size, (const char *)more.data);
     return slice_of(text);
 }
 
@@ -75,16 +79,19 @@ static bool redisson_lives(struct run *run, struct slice member, uint64_t wall_m
     const struct slice name = redisson_name("redisson_lock_timeout", run->keys[0], slice_of(""));
     struct model_key *key = run_key(run, name);
     uint64_t until_ms = 0;
-    const bool is_known = key && entry_find(key, member) && call_zscore(run, name, member, &until_ms);
+    const bool is_known =
+        key && entry_find(key, member) && call_zscore(run, name, member, &until_ms);
     slice_free(name);
-    return !is_known || until_ms > wall_ms || !script_says(WIRE_REDISSON_RELEASE_SCRIPT, "tonumber(u)>m then");
+    return !is_known || until_ms > wall_ms ||
+           !script_says(WIRE_REDISSON_RELEASE_SCRIPT, "tonumber(u)>m then");
 }
 
 static unsigned redisson_tells_first(struct run *run)
 {
     const struct scene *scene = run->scene;
-    const uint64_t wall_ms =
-        may_call(run, "TIME", READS) ? (scene->now_us + (uint64_t)scene->node->wall_offset_us) / 1000 : 0;
+    const uint64_t wall_ms = may_call(run, "TIME", READS)
+                                 ? (scene->now_us + (uint64_t)scene->node->wall_offset_us) / 1000
+                                 : 0;
     const struct slice name = redisson_name("redisson_lock_queue", run->keys[0], slice_of(""));
     const struct model_key *queue = may_call(run, "LRANGE", READS) ? run_key(run, name) : NULL;
     slice_free(name);
@@ -108,13 +115,15 @@ void do_redisson_release(struct run *run)
         raise_error(run);
         return;
     }
-    if (key && key->is_hash && !script_says(WIRE_REDISSON_RELEASE_SCRIPT, "c('hdel',k,ARGV[1])==0")) is_ours = true;
+    if (key && key->is_hash && !script_says(WIRE_REDISSON_RELEASE_SCRIPT, "c('hdel',k,ARGV[1])==0"))
+        is_ours = true;
     if (!is_ours) {
         model_answer_number(run->scene, key ? -1 : 0);
         return;
     }
     run_remove(run, key);
-    if (script_says(WIRE_REDISSON_RELEASE_SCRIPT, "t(n)")) heard += redisson_tells(run, slice_of(""));
+    if (script_says(WIRE_REDISSON_RELEASE_SCRIPT, "t(n)"))
+        heard += redisson_tells(run, slice_of(""));
     heard += redisson_tells_first(run);
     run->scene->call->did = true;
     model_answer_number(run->scene, heard > 0 ? 2 : 1);

@@ -16,8 +16,11 @@ struct beside {
 static struct beside beside_of(struct slice name)
 {
     const struct slice waiters = name_with(name, "#waiters");
-    return (struct beside){ .readers = name_with(name, "#readers"), .writer = name_with(name, "#writer"), .waiters = waiters,
-                            .flag = name_with(waiters, "#waiters"), .ticket = name_with(name, "#ticket") };
+    return (struct beside){ .readers = name_with(name, "#readers"),
+                            .writer = name_with(name, "#writer"),
+                            .waiters = waiters,
+                            .flag = name_with(waiters, "#waiters"),
+                            .ticket = name_with(name, "#ticket") };
 }
 
 static void beside_free(struct beside *beside)
@@ -34,10 +37,12 @@ static bool is_reader_entry(const struct model_entry *entry)
     return entry->size > 0 && entry->member[entry->size - 1] == 's';
 }
 
-static void note_writer(struct run *run, const struct beside *beside, const struct model_entry *entry, int64_t life_ms)
+static void note_writer(struct run *run, const struct beside *beside,
+                        const struct model_entry *entry, int64_t life_ms)
 {
     char text[MODEL_ENTRY_MAX + 32];
-    snprintf(text, sizeof text, "%llu %.*s", (unsigned long long)entry->score, (int)entry->size, (const char *)entry->member);
+    snprintf(text, sizeof text, "%llu %.*s", (unsigned long long)entry->score, (int)entry->size,
+             (const char *)entry->member);
     (void)call_set(run, beside->writer, slice_of(text), life_ms);
 }
 
@@ -53,7 +58,8 @@ static unsigned shared_wakes(struct run *run, const struct beside *beside, bool 
             if (!run->error) (void)call_del(run, beside->flag);
             break;
         }
-        const bool is_reader = is_reader_entry(&first), is_told = is_reader || (is_free && count == 0);
+        const bool is_reader = is_reader_entry(&first),
+                   is_told = is_reader || (is_free && count == 0);
         const struct slice member = member_of(&first);
         const unsigned heard = is_told ? tell_waiter(run, &first, 0) : 0;
         if (!is_told || run->error) {
@@ -82,14 +88,16 @@ unsigned wake_in_order(struct run *run, struct slice name, bool is_free)
 }
 
 /* admit.lua */
-static bool shared_reads(struct run *run, struct slice name, const struct beside *beside, const char *script, uint64_t until_ms)
+static bool shared_reads(struct run *run, struct slice name, const struct beside *beside,
+                         const char *script, uint64_t until_ms)
 {
     uint64_t last_ms;
     if (!call_largest(run, beside->readers, &last_ms)) return false;
     if (last_ms < until_ms || !script_says(script, "tonumber(c('zrevrange'")) last_ms = until_ms;
-    return call_pexpireat(run, beside->readers, last_ms) && call_zadd(run, beside->readers, until_ms, run->arguments[0]) &&
-           call_pexpireat(run, beside->readers, last_ms) && call_set(run, name, slice_of(marker), 0) &&
-           call_pexpireat(run, name, last_ms);
+    return call_pexpireat(run, beside->readers, last_ms) &&
+           call_zadd(run, beside->readers, until_ms, run->arguments[0]) &&
+           call_pexpireat(run, beside->readers, last_ms) &&
+           call_set(run, name, slice_of(marker), 0) && call_pexpireat(run, name, last_ms);
 }
 
 static bool is_shared_mode(const struct run *run, unsigned argument, unsigned i)
@@ -116,15 +124,17 @@ struct obstacles {
 };
 
 /* Is the resource, or a writer that came before, in the way, and for how long? */
-static bool shared_is_busy(struct run *run, unsigned i, const struct beside *beside, struct obstacles *found)
+static bool shared_is_busy(struct run *run, unsigned i, const struct beside *beside,
+                           struct obstacles *found)
 {
     struct slice value = { NULL, 0 }, writer = { NULL, 0 }, busy = run->keys[i];
     int64_t arrived_at = 0, pttl;
     bool is_in_the_way;
     (void)slice_number(run->arguments[6], &arrived_at);
     if (!call_get(run, run->keys[i], &value)) return false;
-    is_in_the_way = value.data != NULL && (script_says(WIRE_SHARED_ACQUIRE_SCRIPT, "elseif not v then g=nil") ||
-                                           !slice_is(value, marker));
+    is_in_the_way =
+        value.data != NULL && (script_says(WIRE_SHARED_ACQUIRE_SCRIPT, "elseif not v then g=nil") ||
+                               !slice_is(value, marker));
     if (is_shared_mode(run, 5, i) && (!value.data || slice_is(value, marker))) {
         if (arrived_at != 0 && !call_get(run, beside->writer, &writer)) return false;
         is_in_the_way = writer.data && (arrived_of(writer, arrived_at) < arrived_at ||
@@ -138,9 +148,11 @@ static bool shared_is_busy(struct run *run, unsigned i, const struct beside *bes
 }
 
 /* Readers may have the same ticket, a writer must have more. */
-static bool note_counter(struct run *run, unsigned i, int64_t ticket, struct slice value, struct obstacles *found)
+static bool note_counter(struct run *run, unsigned i, int64_t ticket, struct slice value,
+                         struct obstacles *found)
 {
-    const bool strict = !is_shared_mode(run, 5, i) && script_says(WIRE_SHARED_ACQUIRE_SCRIPT, "(h and 0 or 1)");
+    const bool strict =
+        !is_shared_mode(run, 5, i) && script_says(WIRE_SHARED_ACQUIRE_SCRIPT, "(h and 0 or 1)");
     double number = 0;
     if (!value.data) return true;
     if (!read_counter(run, value, &number, "number with nil")) return false;
@@ -154,23 +166,29 @@ static bool shared_looks(struct run *run, unsigned i, int64_t ticket, struct obs
 {
     struct beside beside = beside_of(run->keys[i]);
     struct slice value = { NULL, 0 };
-    const bool done = shared_is_busy(run, i, &beside, found) && (ticket == 0 || call_get(run, beside.ticket, &value)) &&
+    const bool done = shared_is_busy(run, i, &beside, found) &&
+                      (ticket == 0 || call_get(run, beside.ticket, &value)) &&
                       note_counter(run, i, ticket, value, found);
     beside_free(&beside);
     return done;
 }
 
-static bool shared_grants(struct run *run, unsigned i, const struct beside *beside, const struct proposal *p)
+static bool shared_grants(struct run *run, unsigned i, const struct beside *beside,
+                          const struct proposal *p)
 {
     struct slice value = { NULL, 0 };
     uint64_t own_ms, until_ms = ms_of(run->scene->now_us) + (uint64_t)p->ttl_ms;
-    if (p->ticket > 0 && !call_set(run, beside->ticket, run->arguments[2], p->life_ms)) return false;
-    if (!is_shared_mode(run, 5, i)) return call_set(run, run->keys[i], run->arguments[0], p->ttl_ms);
+    if (p->ticket > 0 && !call_set(run, beside->ticket, run->arguments[2], p->life_ms))
+        return false;
+    if (!is_shared_mode(run, 5, i))
+        return call_set(run, run->keys[i], run->arguments[0], p->ttl_ms);
     if (!call_get(run, run->keys[i], &value)) return false;
-    if (!(value.data ? call_sweep(run, beside->readers) : call_del(run, beside->readers))) return false;
+    if (!(value.data ? call_sweep(run, beside->readers) : call_del(run, beside->readers)))
+        return false;
     if (!call_zscore(run, beside->readers, run->arguments[0], &own_ms)) return false;
     if (own_ms > until_ms) until_ms = own_ms;
-    if (!shared_reads(run, run->keys[i], beside, WIRE_SHARED_ACQUIRE_SCRIPT, until_ms)) return false;
+    if (!shared_reads(run, run->keys[i], beside, WIRE_SHARED_ACQUIRE_SCRIPT, until_ms))
+        return false;
     (void)shared_wakes(run, beside, false);
     return true;
 }
@@ -178,11 +196,14 @@ static bool shared_grants(struct run *run, unsigned i, const struct beside *besi
 /* WIRE_SHARED_ACQUIRE_SCRIPT */
 void do_shared_acquire(struct run *run)
 {
-    const struct proposal p = read_proposal(run, "a shared acquire script with arguments out of range");
+    const struct proposal p =
+        read_proposal(run, "a shared acquire script with arguments out of range");
     struct obstacles found = { .left_ms = -2, .largest = slice_of("0") };
     bool is_done = may_call(run, "TIME", READS);
-    if (run->arguments[5].size != run->key_count) model_breach(run->scene->node, "a shared acquire script with too few modes");
-    for (unsigned i = 0; i < run->key_count && is_done; i++) is_done = shared_looks(run, i, p.ticket, &found);
+    if (run->arguments[5].size != run->key_count)
+        model_breach(run->scene->node, "a shared acquire script with too few modes");
+    for (unsigned i = 0; i < run->key_count && is_done; i++)
+        is_done = shared_looks(run, i, p.ticket, &found);
     if (is_done && (found.is_busy || found.is_outdated)) {
         run->scene->call->outdated = !found.is_busy;
         answer_refusal(run, found.largest, found.is_busy ? found.left_ms : -2);
@@ -212,13 +233,16 @@ static struct slice other_value(const struct run *run, unsigned argument, char t
 }
 
 /* May a reader become a writer? 1: yes; 0 and less: no. run->error: nobody knows. */
-static int may_upgrade(struct run *run, const struct beside *beside, struct slice other, int64_t ticket)
+static int may_upgrade(struct run *run, const struct beside *beside, struct slice other,
+                       int64_t ticket)
 {
     struct slice value = { NULL, 0 };
     uint64_t own_ms;
     size_t count;
     double counter = 0;
-    if (!call_sweep(run, beside->readers) || !call_zscore(run, beside->readers, other, &own_ms) || own_ms == 0) return 0;
+    if (!call_sweep(run, beside->readers) || !call_zscore(run, beside->readers, other, &own_ms) ||
+        own_ms == 0)
+        return 0;
     if (!call_zcard(run, beside->readers, &count)) return 0;
     if (count > 1 && script_says(WIRE_SHARED_EXTEND_SCRIPT, "c('zcard',r)>1")) return -1;
     if (ticket > 0 && !call_get(run, beside->ticket, &value)) return 0;
@@ -227,19 +251,24 @@ static int may_upgrade(struct run *run, const struct beside *beside, struct slic
 }
 
 /* 1: the key is as it must be; 0 and less: it is not. */
-static int shared_may_extend(struct run *run, unsigned i, const struct beside *beside, struct slice other, int64_t ticket)
+static int shared_may_extend(struct run *run, unsigned i, const struct beside *beside,
+                             struct slice other, int64_t ticket)
 {
     struct slice value = { NULL, 0 };
     uint64_t own_ms;
     if (!call_get(run, run->keys[i], &value)) return 0;
-    const bool is_marked = value.data && slice_is(value, marker), is_reader = is_shared_mode(run, 2, i);
+    const bool is_marked = value.data && slice_is(value, marker),
+               is_reader = is_shared_mode(run, 2, i);
     if (is_reader && is_marked)
-        return call_zscore(run, beside->readers, run->arguments[0], &own_ms) && own_ms > ms_of(run->scene->now_us);
+        return call_zscore(run, beside->readers, run->arguments[0], &own_ms) &&
+               own_ms > ms_of(run->scene->now_us);
     if (is_marked && other.data) return may_upgrade(run, beside, other, ticket);
-    return value.data && slices_equal(value, is_reader && other.data ? other : run->arguments[0]) && (!is_reader || other.data);
+    return value.data && slices_equal(value, is_reader && other.data ? other : run->arguments[0]) &&
+           (!is_reader || other.data);
 }
 
-static bool shared_extends_reader(struct run *run, unsigned i, const struct beside *beside, bool was_reader, uint64_t until_ms)
+static bool shared_extends_reader(struct run *run, unsigned i, const struct beside *beside,
+                                  bool was_reader, uint64_t until_ms)
 {
     uint64_t own_ms = 0;
     int64_t left_ms = 0;
@@ -255,7 +284,8 @@ static bool shared_extends_reader(struct run *run, unsigned i, const struct besi
     return true;
 }
 
-static bool shared_upgrades(struct run *run, unsigned i, const struct beside *beside, struct slice other, uint64_t until_ms)
+static bool shared_upgrades(struct run *run, unsigned i, const struct beside *beside,
+                            struct slice other, uint64_t until_ms)
 {
     uint64_t own_ms;
     int64_t ticket = 0, life_ms = 0;
@@ -264,18 +294,22 @@ static bool shared_upgrades(struct run *run, unsigned i, const struct beside *be
     if (!call_zscore(run, beside->readers, other, &own_ms)) return false;
     if (own_ms > until_ms) until_ms = own_ms;
     return (ticket == 0 || call_set(run, beside->ticket, run->arguments[4], life_ms)) &&
-           call_pexpireat(run, run->keys[i], until_ms) && call_set(run, run->keys[i], run->arguments[0], 0) &&
+           call_pexpireat(run, run->keys[i], until_ms) &&
+           call_set(run, run->keys[i], run->arguments[0], 0) &&
            call_pexpireat(run, run->keys[i], until_ms) && call_del(run, beside->readers);
 }
 
-static bool shared_extends(struct run *run, unsigned i, const struct beside *beside, struct slice other, int64_t ttl_ms)
+static bool shared_extends(struct run *run, unsigned i, const struct beside *beside,
+                           struct slice other, int64_t ttl_ms)
 {
     const uint64_t until_ms = ms_of(run->scene->now_us) + (uint64_t)ttl_ms;
     struct slice value = { NULL, 0 };
     int64_t left_ms;
-    if (!call_get(run, run->keys[i], &value) || !call_pttl(run, run->keys[i], &left_ms)) return false;
+    if (!call_get(run, run->keys[i], &value) || !call_pttl(run, run->keys[i], &left_ms))
+        return false;
     const bool is_marked = value.data && slice_is(value, marker);
-    if (is_shared_mode(run, 2, i)) return shared_extends_reader(run, i, beside, is_marked, until_ms);
+    if (is_shared_mode(run, 2, i))
+        return shared_extends_reader(run, i, beside, is_marked, until_ms);
     if (is_marked) return shared_upgrades(run, i, beside, other, until_ms);
     return left_ms < 0 || left_ms >= ttl_ms || call_pexpire(run, run->keys[i], ttl_ms);
 }
@@ -288,7 +322,8 @@ void do_shared_extend(struct run *run)
     const int64_t ttl_ms = read_ttl(run);
     int64_t ticket = 0, skew_ms = 0;
     int may = 1;
-    if (run->arguments[2].size != run->key_count) model_breach(run->scene->node, "a shared extend script with too few modes");
+    if (run->arguments[2].size != run->key_count)
+        model_breach(run->scene->node, "a shared extend script with too few modes");
     if (run->argument_count > 4) (void)slice_number(run->arguments[4], &ticket);
     if (run->argument_count > 6) (void)slice_number(run->arguments[6], &skew_ms);
     if (!may_call(run, "TIME", READS)) may = 0;
@@ -320,19 +355,22 @@ void do_shared_extend(struct run *run)
 /* ---- Release ---- */
 
 /* Takes a reader out. *is_free: it was the last. False: run->error. */
-static bool shared_leaves(struct run *run, struct slice name, const struct beside *beside, struct slice other, unsigned *gone,
-                          bool *is_free)
+static bool shared_leaves(struct run *run, struct slice name, const struct beside *beside,
+                          struct slice other, unsigned *gone, bool *is_free)
 {
     uint64_t last_ms;
     struct model_entry first;
-    if (!script_says(WIRE_SHARED_RELEASE_SCRIPT, "c('zrem',a,t,h)>0")) *gone += call_zpopmin(run, beside->readers, &first);
+    if (!script_says(WIRE_SHARED_RELEASE_SCRIPT, "c('zrem',a,t,h)>0"))
+        *gone += call_zpopmin(run, beside->readers, &first);
     else if (!call_zrem_counted(run, beside->readers, run->arguments[0], gone)) return false;
     const bool has_other = other.data && !slices_equal(other, run->arguments[0]);
     if (has_other && !call_zrem_counted(run, beside->readers, other, gone)) return false;
     if (*gone == 0) return true;
-    if (!may_call(run, "TIME", READS) || !call_sweep(run, beside->readers) || !call_largest(run, beside->readers, &last_ms))
+    if (!may_call(run, "TIME", READS) || !call_sweep(run, beside->readers) ||
+        !call_largest(run, beside->readers, &last_ms))
         return false;
-    if (last_ms > 0) return call_pexpireat(run, name, last_ms) && call_pexpireat(run, beside->readers, last_ms);
+    if (last_ms > 0)
+        return call_pexpireat(run, name, last_ms) && call_pexpireat(run, beside->readers, last_ms);
     *is_free = true;
     return call_del(run, name) && call_del(run, beside->readers);
 }
@@ -346,13 +384,16 @@ static void give_entry_back(struct run *run, const struct beside *beside, struct
     strcat(text, "s");
     call_zrem(run, beside->waiters, entry);
     call_zrem(run, beside->waiters, slice_of(text));
-    if (!call_get(run, beside->writer, &writer) || !writer.data || writer.size <= entry.size) return;
+    if (!call_get(run, beside->writer, &writer) || !writer.data || writer.size <= entry.size)
+        return;
     const struct slice tail = { writer.data + writer.size - entry.size, entry.size };
-    if (slices_equal(tail, entry) && writer.data[writer.size - entry.size - 1] == ' ') (void)call_del(run, beside->writer);
+    if (slices_equal(tail, entry) && writer.data[writer.size - entry.size - 1] == ' ')
+        (void)call_del(run, beside->writer);
 }
 
 /* The effect on one key, as in enum release. */
-static enum release shared_release_key(struct run *run, struct slice name, const struct beside *beside, struct slice other,
+static enum release shared_release_key(struct run *run, struct slice name,
+                                       const struct beside *beside, struct slice other,
                                        unsigned *woken)
 {
     const bool wakes = run->argument_count > 1 && !slice_is(run->arguments[1], "-");
@@ -366,7 +407,8 @@ static enum release shared_release_key(struct run *run, struct slice name, const
     if (!value.data) return RELEASE_NOTHING;
     if (slice_is(value, marker)) {
         if (!shared_leaves(run, name, beside, other, &gone, &is_free)) return RELEASE_RAISED;
-    } else if (slices_equal(value, run->arguments[0]) || (other.data && slices_equal(value, other))) {
+    } else if (slices_equal(value, run->arguments[0]) ||
+               (other.data && slices_equal(value, other))) {
         if (!call_del(run, name)) return RELEASE_ERROR;
         is_free = true;
         gone = 1;
@@ -386,7 +428,8 @@ void do_shared_release(struct run *run)
     const char *error = NULL;
     int number = 1;
     unsigned woken = 0;
-    if (other.data) slice_text(run->arguments[2], run->scene->call->other, sizeof run->scene->call->other);
+    if (other.data)
+        slice_text(run->arguments[2], run->scene->call->other, sizeof run->scene->call->other);
     for (unsigned i = 0; i < run->key_count; i++) {
         struct beside beside = beside_of(run->keys[i]);
         const enum release release = shared_release_key(run, run->keys[i], &beside, other, &woken);
@@ -411,14 +454,14 @@ void do_shared_release(struct run *run)
 /* ---- Wait ---- */
 
 /* Lines up for one key. *left_ms: how long it stays taken. */
-static bool shared_lines_up(struct run *run, unsigned i, const struct beside *beside, int64_t arrived_at, int64_t life_ms,
-                            int64_t *left_ms)
+static bool shared_lines_up(struct run *run, unsigned i, const struct beside *beside,
+                            int64_t arrived_at, int64_t life_ms, int64_t *left_ms)
 {
     const bool is_reader = is_shared_mode(run, 3, i);
     struct slice writer = { NULL, 0 }, value = { NULL, 0 };
     struct model_entry own = { .score = (uint64_t)arrived_at };
-    snprintf((char *)own.member, sizeof own.member, "%.*s%s", (int)run->arguments[0].size, (const char *)run->arguments[0].data,
-             is_reader ? "s" : "");
+    snprintf((char *)own.member, sizeof own.member, "%.*s%s", (int)run->arguments[0].size,
+             (const char *)run->arguments[0].data, is_reader ? "s" : "");
     own.size = strlen((char *)own.member);
     const bool raises_flag = script_says(WIRE_WAIT_SCRIPT, "c('set',t..'#waiters'");
     if (!call_pttl(run, run->keys[i], left_ms) ||
@@ -442,7 +485,8 @@ static bool shared_lines_up(struct run *run, unsigned i, const struct beside *be
 void do_wait(struct run *run)
 {
     int64_t arrived_at = 0, life_ms = 0, longest_ms = -2, left_ms;
-    if (!slice_number(run->arguments[1], &arrived_at) || !slice_number(run->arguments[2], &life_ms) ||
+    if (!slice_number(run->arguments[1], &arrived_at) ||
+        !slice_number(run->arguments[2], &life_ms) ||
         run->arguments[0].size + 1 > MODEL_ENTRY_MAX || run->arguments[3].size != run->key_count) {
         model_breach(run->scene->node, "a shared wait script with arguments out of range");
         return;

@@ -9,17 +9,27 @@
 enum model_script model_script_of(struct slice text)
 {
     static const uint8_t scripts[ROW_COUNT] = {
-        [ROW_ACQUIRE] = MODEL_SCRIPT_ACQUIRE, [ROW_RESTORE] = MODEL_SCRIPT_RESTORE,
-        [ROW_EXTEND] = MODEL_SCRIPT_EXTEND, [ROW_EXTEND_ONE] = MODEL_SCRIPT_EXTEND_ONE,
-        [ROW_RELEASE] = MODEL_SCRIPT_RELEASE, [ROW_RELEASE_ONE] = MODEL_SCRIPT_RELEASE_ONE,
-        [ROW_PERMIT_ACQUIRE] = MODEL_SCRIPT_PERMIT_ACQUIRE, [ROW_PERMIT_RESTORE] = MODEL_SCRIPT_PERMIT_RESTORE,
+        [ROW_ACQUIRE] = MODEL_SCRIPT_ACQUIRE,
+        [ROW_RESTORE] = MODEL_SCRIPT_RESTORE,
+        [ROW_EXTEND] = MODEL_SCRIPT_EXTEND,
+        [ROW_EXTEND_ONE] = MODEL_SCRIPT_EXTEND_ONE,
+        [ROW_RELEASE] = MODEL_SCRIPT_RELEASE,
+        [ROW_RELEASE_ONE] = MODEL_SCRIPT_RELEASE_ONE,
+        [ROW_PERMIT_ACQUIRE] = MODEL_SCRIPT_PERMIT_ACQUIRE,
+        [ROW_PERMIT_RESTORE] = MODEL_SCRIPT_PERMIT_RESTORE,
         [ROW_PERMIT_EXTEND] = MODEL_SCRIPT_PERMIT_EXTEND,
-        [ROW_PERMIT_RELEASE] = MODEL_SCRIPT_PERMIT_RELEASE, [ROW_PERMIT_WAIT] = MODEL_SCRIPT_PERMIT_WAIT,
-        [ROW_SHARED_ACQUIRE] = MODEL_SCRIPT_SHARED_ACQUIRE, [ROW_SHARED_EXTEND] = MODEL_SCRIPT_SHARED_EXTEND,
-        [ROW_SHARED_RELEASE] = MODEL_SCRIPT_SHARED_RELEASE, [ROW_WAIT] = MODEL_SCRIPT_WAIT,
-        [ROW_FAIR_ACQUIRE] = MODEL_SCRIPT_FAIR_ACQUIRE, [ROW_FAIR_RESTORE] = MODEL_SCRIPT_FAIR_RESTORE,
-        [ROW_FAIR_EXTEND] = MODEL_SCRIPT_FAIR_EXTEND, [ROW_FAIR_RELEASE] = MODEL_SCRIPT_FAIR_RELEASE,
-        [ROW_REDISSON_ACQUIRE] = MODEL_SCRIPT_REDISSON_ACQUIRE, [ROW_REDISSON_EXTEND] = MODEL_SCRIPT_REDISSON_EXTEND,
+        [ROW_PERMIT_RELEASE] = MODEL_SCRIPT_PERMIT_RELEASE,
+        [ROW_PERMIT_WAIT] = MODEL_SCRIPT_PERMIT_WAIT,
+        [ROW_SHARED_ACQUIRE] = MODEL_SCRIPT_SHARED_ACQUIRE,
+        [ROW_SHARED_EXTEND] = MODEL_SCRIPT_SHARED_EXTEND,
+        [ROW_SHARED_RELEASE] = MODEL_SCRIPT_SHARED_RELEASE,
+        [ROW_WAIT] = MODEL_SCRIPT_WAIT,
+        [ROW_FAIR_ACQUIRE] = MODEL_SCRIPT_FAIR_ACQUIRE,
+        [ROW_FAIR_RESTORE] = MODEL_SCRIPT_FAIR_RESTORE,
+        [ROW_FAIR_EXTEND] = MODEL_SCRIPT_FAIR_EXTEND,
+        [ROW_FAIR_RELEASE] = MODEL_SCRIPT_FAIR_RELEASE,
+        [ROW_REDISSON_ACQUIRE] = MODEL_SCRIPT_REDISSON_ACQUIRE,
+        [ROW_REDISSON_EXTEND] = MODEL_SCRIPT_REDISSON_EXTEND,
         [ROW_REDISSON_RELEASE] = MODEL_SCRIPT_REDISSON_RELEASE,
     };
     if (text.size <= MODEL_SHA_TEXT) return MODEL_SCRIPT_NONE;
@@ -108,19 +118,24 @@ static const struct {
     [MODEL_SCRIPT_REDISSON_RELEASE] = { 1, 1, do_redisson_release },
 };
 
-/* The check for stale data is as late as here because EVAL has loaded the script and EVALSHA may not have found it. */
+/* The check for stale data is as late as here because EVAL has loaded the script and EVALSHA may
+ * not have found it. */
 static void run_script(const struct scene *scene, enum model_script script, const char *sha)
 {
     const struct command *command = scene->command;
-    struct run run = { .scene = scene, .sha = sha, .line = known_texts[script].line, .keys = command->arguments + 3 };
+    struct run run = {
+        .scene = scene, .sha = sha, .line = known_texts[script].line, .keys = command->arguments + 3
+    };
     int64_t key_count = 0;
     const bool is_number = slice_number(command->arguments[2], &key_count);
-    if (script != MODEL_SCRIPT_NONE && is_number && key_count >= 1 && key_count + 3 <= (int64_t)command->count) {
+    if (script != MODEL_SCRIPT_NONE && is_number && key_count >= 1 &&
+        key_count + 3 <= (int64_t)command->count) {
         run.key_count = (unsigned)key_count;
         run.arguments = run.keys + key_count;
         run.argument_count = command->count - 3 - run.key_count;
     }
-    if (run.key_count == 0 || run.key_count > MODEL_KEYS_MAX || run.argument_count < known_scripts[script].least ||
+    if (run.key_count == 0 || run.key_count > MODEL_KEYS_MAX ||
+        run.argument_count < known_scripts[script].least ||
         run.argument_count > known_scripts[script].most) {
         model_breach(scene->node, "a script with the wrong arguments");
         model_answer(scene, "-ERR wrong arguments\r\n");

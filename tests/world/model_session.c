@@ -5,7 +5,8 @@
 #include <string.h>
 
 enum {
-    LINE_MAX = 32,              /* "*3\r\n" and "$12\r\n" fit; longer ones are not commands of ours. */
+    /* "*3\r\n" and "$12\r\n" fit; longer ones are not commands of ours. */
+    LINE_MAX = 32,
     BULK_MAX = 4096
 };
 
@@ -38,7 +39,8 @@ static void begin_to_subscribe(const struct scene *scene)
 
 static void add_channel(struct model_session *session, struct slice channel)
 {
-    if (!session->channels) session->channels = calloc(MODEL_CHANNELS_MAX, sizeof session->channels[0]);
+    if (!session->channels)
+        session->channels = calloc(MODEL_CHANNELS_MAX, sizeof session->channels[0]);
     if (!session->channels) abort();
     slice_text(channel, session->channels[session->channel_count++], sizeof session->channels[0]);
 }
@@ -62,8 +64,10 @@ void model_do_unsubscribe(const struct scene *scene)
 {
     struct model_session *session = scene->session;
     char *channel = model_channel(session, scene->command->arguments[1]);
-    if (scene->command->count != 2) model_breach(scene->node, "an UNSUBSCRIBE from more than one channel");
-    if (channel) memmove(channel, session->channels[--session->channel_count], sizeof session->channels[0]);
+    if (scene->command->count != 2)
+        model_breach(scene->node, "an UNSUBSCRIBE from more than one channel");
+    if (channel)
+        memmove(channel, session->channels[--session->channel_count], sizeof session->channels[0]);
     tell_channels(scene, "unsubscribe");
 }
 
@@ -71,7 +75,7 @@ static void subscriber_closes(struct model_session *session)
 {
     struct model_session **at;
     if (!session->subscriber_of) return;
-    for (at = &session->subscriber_of->subscribers; *at != session; at = &(*at)->next_subscriber) { }
+    for (at = &session->subscriber_of->subscribers; *at != session; at = &(*at)->next_subscriber) {}
     *at = session->next_subscriber;
     session->subscriber_of = NULL;
 }
@@ -82,7 +86,8 @@ static struct model_answer *plan_for(struct model_node *node, struct slice name)
 {
     for (unsigned i = 0; i < MODEL_ANSWERS_MAX; i++) {
         struct model_answer *plan = &node->answers[i];
-        if (plan->command && plan->times > 0 && (slice_is(name, plan->command) || strcmp(plan->command, "*") == 0))
+        if (plan->command && plan->times > 0 &&
+            (slice_is(name, plan->command) || strcmp(plan->command, "*") == 0))
             return plan;
     }
     return NULL;
@@ -103,20 +108,23 @@ static void log_keys(struct model_call *call, const struct command *command)
 {
     int64_t count = 0;
     (void)slice_number(command->arguments[2], &count);
-    while (call->key_count < MODEL_KEYS_MAX && (int64_t)call->key_count < count && call->key_count + 3 < command->count) {
-        slice_text(command->arguments[call->key_count + 3], call->keys[call->key_count], sizeof call->keys[0]);
+    while (call->key_count < MODEL_KEYS_MAX && (int64_t)call->key_count < count &&
+           call->key_count + 3 < command->count) {
+        slice_text(command->arguments[call->key_count + 3], call->keys[call->key_count],
+                   sizeof call->keys[0]);
         call->key_count++;
     }
     memcpy(call->key, call->keys[0], sizeof call->key);
 }
 
-static void log_script(struct model_call *call, const struct model_node *node, const struct command *command)
+static void log_script(struct model_call *call, const struct model_node *node,
+                       const struct command *command)
 {
-    static const char *const names[] = { NULL, "ACQUIRE", "RESTORE", "EXTEND", "EXTEND", "RELEASE", "RELEASE",
-                                         "MARK", "PROMOTION", "ACQUIRE", "RESTORE", "EXTEND", "RELEASE", "WAIT",
-                                         "ACQUIRE", "EXTEND", "RELEASE", "WAIT",
-                                         "ACQUIRE", "RESTORE", "EXTEND", "RELEASE",
-                                         "ACQUIRE", "EXTEND", "RELEASE" };
+    static const char *const names[] = {
+        NULL, "ACQUIRE", "RESTORE", "EXTEND", "EXTEND", "RELEASE", "RELEASE", "MARK", "PROMOTION",
+        "ACQUIRE", "RESTORE", "EXTEND", "RELEASE", "WAIT", "ACQUIRE", "EXTEND", "RELEASE", "WAIT",
+        "ACQUIRE", "RESTORE", "EXTEND", "RELEASE", "ACQUIRE", "EXTEND", "RELEASE"
+    };
     char sha[MODEL_SHA_TEXT + 1];
     enum model_script script = model_script_of(command->arguments[1]);
     int64_t ticket = 0;
@@ -130,19 +138,23 @@ static void log_script(struct model_call *call, const struct model_node *node, c
         slice_text(command->arguments[first], call->token, sizeof call->token);
     if (command->count > first + 1)
         (void)slice_number(command->arguments[first + 1], &call->ttl_ms);
-    if (command->count > first + 1 && (script == MODEL_SCRIPT_RELEASE || script == MODEL_SCRIPT_PERMIT_RELEASE ||
-                                      script == MODEL_SCRIPT_SHARED_RELEASE || script == MODEL_SCRIPT_FAIR_RELEASE))
+    if (command->count > first + 1 &&
+        (script == MODEL_SCRIPT_RELEASE || script == MODEL_SCRIPT_PERMIT_RELEASE ||
+         script == MODEL_SCRIPT_SHARED_RELEASE || script == MODEL_SCRIPT_FAIR_RELEASE))
         slice_text(command->arguments[first + 1], call->entry, sizeof call->entry);
-    const bool has_ticket = script == MODEL_SCRIPT_ACQUIRE || script == MODEL_SCRIPT_RESTORE ||
-                            script == MODEL_SCRIPT_PERMIT_ACQUIRE || script == MODEL_SCRIPT_PERMIT_RESTORE ||
-                            script == MODEL_SCRIPT_SHARED_ACQUIRE || script == MODEL_SCRIPT_FAIR_ACQUIRE ||
-                            script == MODEL_SCRIPT_FAIR_RESTORE;
+    const bool has_ticket =
+        script == MODEL_SCRIPT_ACQUIRE || script == MODEL_SCRIPT_RESTORE ||
+        script == MODEL_SCRIPT_PERMIT_ACQUIRE || script == MODEL_SCRIPT_PERMIT_RESTORE ||
+        script == MODEL_SCRIPT_SHARED_ACQUIRE || script == MODEL_SCRIPT_FAIR_ACQUIRE ||
+        script == MODEL_SCRIPT_FAIR_RESTORE;
     call->fair = script >= MODEL_SCRIPT_FAIR_ACQUIRE && script <= MODEL_SCRIPT_FAIR_RELEASE;
-    if (has_ticket && command->count > first + 2 && slice_number(command->arguments[first + 2], &ticket))
+    if (has_ticket && command->count > first + 2 &&
+        slice_number(command->arguments[first + 2], &ticket))
         call->ticket = (uint64_t)ticket;
 }
 
-static struct model_call *log_call(struct model_node *node, const struct command *command, uint64_t now_us)
+static struct model_call *log_call(struct model_node *node, const struct command *command,
+                                   uint64_t now_us)
 {
     if (node->call_count == node->call_capacity) {
         node->call_capacity = 2 * node->call_capacity + 32;
@@ -188,7 +200,8 @@ const char *model_node_idle_plan(const struct model_node *node)
 {
     for (unsigned i = 0; i < MODEL_ANSWERS_MAX; i++) {
         const struct model_answer *plan = &node->answers[i];
-        if (plan->command && (!plan->used || (plan->times > 0 && plan->times != UINT32_MAX))) return plan->command;
+        if (plan->command && (!plan->used || (plan->times > 0 && plan->times != UINT32_MAX)))
+            return plan->command;
     }
     return NULL;
 }
@@ -199,7 +212,8 @@ const char *model_node_idle_plan(const struct model_node *node)
 static struct model_past *past_of(struct model_node *node, unsigned client, const char *token)
 {
     uint64_t hash = UINT64_C(0xCBF29CE484222325) + client;
-    for (const char *at = token; *at != '\0'; at++) hash = (hash ^ (uint8_t)*at) * UINT64_C(0x100000001B3);
+    for (const char *at = token; *at != '\0'; at++)
+        hash = (hash ^ (uint8_t)*at) * UINT64_C(0x100000001B3);
     struct model_past *past = &node->pasts[(hash ^ hash >> 32) % MODEL_TOKENS_MAX];
     if (past->token != hash) *past = (struct model_past){ .token = hash };
     return past;
@@ -210,19 +224,23 @@ static bool is_poll(const char *name)
     return strcmp(name, "SET") == 0 || strcmp(name, "ACQUIRE") == 0 || strcmp(name, "RESTORE") == 0;
 }
 
-/* A poll after the release is removed by nobody, or by that release if it arrives late and the lock is held. */
-static void watch_token(struct model_node *node, const struct model_session *session, const char *name, const char *token)
+/* A poll after the release is removed by nobody, or by that release if it arrives late and the lock
+ * is held. */
+static void watch_token(struct model_node *node, const struct model_session *session,
+                        const char *name, const char *token)
 {
     struct model_past *past = past_of(node, session->client, token);
     const bool polls = is_poll(name), releases = strcmp(name, "RELEASE") == 0;
     if (polls && session->number > past->polled_in) past->polled_in = session->number;
-    if (releases && (past->released_in == 0 || session->number < past->released_in)) past->released_in = session->number;
+    if (releases && (past->released_in == 0 || session->number < past->released_in))
+        past->released_in = session->number;
     const bool is_late = polls && past->released_in > 0 && past->released_in <= session->number;
     if (is_late || (past->released_in > 0 && past->released_in < past->polled_in))
         model_breach(node, "a poll by a token behind the release of that token");
 }
 
-static void watch_tokens(struct model_node *node, const struct model_session *session, const struct model_call *call)
+static void watch_tokens(struct model_node *node, const struct model_session *session,
+                         const struct model_call *call)
 {
     if (node->by_hand || call->token[0] == '\0') return;
     watch_token(node, session, call->name, call->token);
@@ -241,7 +259,8 @@ static enum reading read_head(const struct model_bytes *in, size_t *at, char typ
     if (end > *at && in->data[*at] != (uint8_t)type) return READ_WRONG;
     if (end - *at == LINE_MAX) return READ_WRONG;
     if (end + 1 >= in->size) return READ_MORE;
-    if (in->data[end + 1] != '\n' || !slice_number((struct slice){ in->data + *at + 1, end - *at - 1 }, number))
+    if (in->data[end + 1] != '\n' ||
+        !slice_number((struct slice){ in->data + *at + 1, end - *at - 1 }, number))
         return READ_WRONG;
     *at = end + 2;
     return READ_WHOLE;
@@ -260,19 +279,21 @@ static enum reading read_argument(const struct model_bytes *in, size_t *at, stru
 }
 
 /* Reads one command; *used is its size. */
-static enum reading read_command(const struct model_bytes *in, struct command *command, size_t *used)
+static enum reading read_command(const struct model_bytes *in, struct command *command,
+                                 size_t *used)
 {
     int64_t count;
     *used = 0;
     enum reading reading = read_head(in, used, '*', &count);
     if (reading == READ_WHOLE && (count < 1 || count > MODEL_ARGUMENTS_MAX)) return READ_WRONG;
-    for (command->count = 0; reading == READ_WHOLE && command->count < (unsigned)count; command->count++)
+    for (command->count = 0; reading == READ_WHOLE && command->count < (unsigned)count;
+         command->count++)
         reading = read_argument(in, used, &command->arguments[command->count]);
     return reading;
 }
 
-static void take_command(struct model_node *node, struct model_session *session, const struct command *command,
-                         uint64_t now_us)
+static void take_command(struct model_node *node, struct model_session *session,
+                         const struct command *command, uint64_t now_us)
 {
     struct scene scene = { node, session, command, log_call(node, command, now_us), now_us };
     struct model_answer *plan = plan_for(node, command->arguments[0]);
@@ -283,8 +304,8 @@ static void take_command(struct model_node *node, struct model_session *session,
     watch_tokens(node, session, scene.call);
 }
 
-void model_session_receive(struct model_node *node, struct model_session *session, const void *data, size_t size,
-                           uint64_t now_us)
+void model_session_receive(struct model_node *node, struct model_session *session, const void *data,
+                           size_t size, uint64_t now_us)
 {
     struct command command;
     enum reading reading = READ_WHOLE;
@@ -312,7 +333,9 @@ void model_breach(struct model_node *node, const char *what)
 
 void model_session_begin(struct model_node *node, struct model_session *session)
 {
-    *session = (struct model_session){ .logged_in = !node->password, .number = ++node->session_count };
+    *session = (struct model_session){
+        .logged_in = !node->password, .number = ++node->session_count
+    };
     if (node->banner) {
         model_bytes_add(&session->out, node->banner, strlen(node->banner));
         session->closing = true;
@@ -331,8 +354,8 @@ void model_session_end(struct model_session *session)
 
 static void name_process(struct model_node *node, uint64_t number, uint64_t now_us)
 {
-    snprintf(node->run_id, sizeof node->run_id, "%016llx%024llx", (unsigned long long)(number * 0x9E3779B97F4A7C15u),
-             (unsigned long long)number);
+    snprintf(node->run_id, sizeof node->run_id, "%016llx%024llx",
+             (unsigned long long)(number * 0x9E3779B97F4A7C15u), (unsigned long long)number);
     node->started_us = now_us;
 }
 

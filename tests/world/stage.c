@@ -14,8 +14,14 @@ enum {
 
 struct stage_settings stage_defaults(void)
 {
-    return (struct stage_settings){ .seed = 1, .nodes = 5, .clients = 2, .ttl_ms = 10000, .drift_ppm = REDLOCK_DRIFT_PPM,
-                                    .guard_ms = REDLOCK_GUARD_MS, .latency_us = CLUSTER_DELAY_US, .fence = true };
+    return (struct stage_settings){ .seed = 1,
+                                    .nodes = 5,
+                                    .clients = 2,
+                                    .ttl_ms = 10000,
+                                    .drift_ppm = REDLOCK_DRIFT_PPM,
+                                    .guard_ms = REDLOCK_GUARD_MS,
+                                    .latency_us = CLUSTER_DELAY_US,
+                                    .fence = true };
 }
 
 static uint64_t between(uint64_t low, uint64_t number, uint64_t high)
@@ -42,8 +48,10 @@ static struct cluster *make_cluster(const struct stage_settings *settings)
     config.guard_ms = settings->guard_ms;
     config.drift_ppm = settings->drift_ppm;
     config.wake_ups = settings->wake_ups;
-    struct cluster *cluster = cluster_new(settings->nodes, settings->clients, &config, settings->seed);
-    cluster->no_promise = cluster->no_exclusion = true;     /* Losses are to be seen, and the stage checks them itself. */
+    struct cluster *cluster =
+        cluster_new(settings->nodes, settings->clients, &config, settings->seed);
+    /* Losses are to be seen, and the stage checks them itself. */
+    cluster->no_promise = cluster->no_exclusion = true;
     cluster_run_ms(cluster, SETTLE_MS);
     return cluster;
 }
@@ -59,18 +67,23 @@ static void set_link(struct stage *stage, unsigned client, unsigned node)
 
 static void use_events(struct stage *stage, unsigned client)
 {
-    redlock_use_events(&stage->cluster->clients[client].engine, &stage->rings[client], stage->events + client * RING, RING);
+    redlock_use_events(&stage->cluster->clients[client].engine, &stage->rings[client],
+                       stage->events + client * RING, RING);
 }
 
 static void saw_call(void *context, unsigned client);
-static void saw_command(void *context, const struct cluster_connection *connection, const struct model_call *call);
-static void saw_message(void *context, const struct cluster_connection *connection, const struct cluster_message *message);
+static void saw_command(void *context, const struct cluster_connection *connection,
+                        const struct model_call *call);
+static void saw_message(void *context, const struct cluster_connection *connection,
+                        const struct cluster_message *message);
 static void saw_arrival(void *context, uint64_t message);
 
-struct stage *stage_new(const struct stage_settings *settings, const struct stage_observer *observer)
+struct stage *stage_new(const struct stage_settings *settings,
+                        const struct stage_observer *observer)
 {
     struct stage *stage = calloc(1, sizeof *stage);
-    if (!stage || !(stage->events = calloc(STAGE_CLIENTS_MAX * RING, sizeof *stage->events))) abort();
+    if (!stage || !(stage->events = calloc(STAGE_CLIENTS_MAX * RING, sizeof *stage->events)))
+        abort();
     stage->settings = *settings;
     bring_into_range(&stage->settings);
     stage->gives_tickets = stage->settings.tickets;
@@ -80,10 +93,13 @@ struct stage *stage_new(const struct stage_settings *settings, const struct stag
     stage->hash = 14695981039346656037u;
     for (unsigned k = 0; k < stage->settings.nodes; k++) {
         stage->node_offset_us[k] = cluster_node_now(stage->cluster, k) - stage->cluster->now_us;
-        stage->cluster->hosts[k].node.call_count = 0;   /* The time before the beginning is not shown. */
+        /* The time before the beginning is not shown. */
+        stage->cluster->hosts[k].node.call_count = 0;
     }
     if (observer) stage->observer = *observer;
-    stage->cluster->observer = (struct cluster_observer){ stage, saw_command, saw_call, saw_message, saw_arrival };
+    stage->cluster->observer = (struct cluster_observer){
+        stage, saw_command, saw_call, saw_message, saw_arrival
+    };
     for (unsigned c = 0; c < stage->settings.clients; c++) {
         for (unsigned k = 0; k < stage->settings.nodes; k++) set_link(stage, c, k);
         use_events(stage, c);
@@ -121,7 +137,8 @@ int stage_owner_of(const struct stage *stage, const char *token, size_t size)
 {
     const unsigned count = stage->token_count < STAGE_TOKENS ? stage->token_count : STAGE_TOKENS;
     for (unsigned i = 0; size >= REDLOCK_TOKEN_TEXT && i < count; i++)
-        if (memcmp(stage->tokens[i].text, token, REDLOCK_TOKEN_TEXT) == 0) return (int)stage->tokens[i].client;
+        if (memcmp(stage->tokens[i].text, token, REDLOCK_TOKEN_TEXT) == 0)
+            return (int)stage->tokens[i].client;
     return -1;
 }
 
@@ -132,19 +149,23 @@ static unsigned count_of(uint16_t set)
     return count;
 }
 
-void stage_arithmetic(const struct stage *stage, const struct redlock_event *verdict, char *text, size_t size)
+void stage_arithmetic(const struct stage *stage, const struct redlock_event *verdict, char *text,
+                      size_t size)
 {
-    const unsigned long long tenths = (verdict->elapsed_us + 50) / 100, drift = (verdict->drift_us + 50) / 100;
+    const unsigned long long tenths = (verdict->elapsed_us + 50) / 100,
+                             drift = (verdict->drift_us + 50) / 100;
     const unsigned long long valid = verdict->validity_us / 100;
-    snprintf(text, size, "%u - %llu.%llu - %llu.%llu = %llu.%llu ms valid, %u of %u", (unsigned)verdict->ttl_ms, tenths / 10,
-             tenths % 10, drift / 10, drift % 10, valid / 10, valid % 10, count_of(verdict->granted), stage->settings.nodes);
+    snprintf(text, size, "%u - %llu.%llu - %llu.%llu = %llu.%llu ms valid, %u of %u",
+             (unsigned)verdict->ttl_ms, tenths / 10, tenths % 10, drift / 10, drift % 10,
+             valid / 10, valid % 10, count_of(verdict->granted), stage->settings.nodes);
 }
 
 /* ---- Hash: FNV-1a, byte by byte from the lowest, alike on every machine ---- */
 
 static void mix(struct stage *stage, uint64_t number)
 {
-    for (unsigned i = 0; i < 8; i++) stage->hash = (stage->hash ^ (number >> 8 * i & 255)) * 1099511628211u;
+    for (unsigned i = 0; i < 8; i++)
+        stage->hash = (stage->hash ^ (number >> 8 * i & 255)) * 1099511628211u;
 }
 
 static void mix_text(struct stage *stage, const char *text)
@@ -154,7 +175,8 @@ static void mix_text(struct stage *stage, const char *text)
 
 /* ---- Watching ---- */
 
-/* Does its client still have it, held or asked for? However often others try, it must be known whose key it is. */
+/* Does its client still have it, held or asked for? However often others try, it must be known
+ * whose key it is. */
 static bool is_in_use(const struct stage *stage, unsigned place)
 {
     char text[REDLOCK_TOKEN_TEXT + 1];
@@ -176,9 +198,10 @@ static void note_token(struct stage *stage, unsigned client)
 static void note_event(struct stage *stage, unsigned client, const struct redlock_event *event)
 {
     mix(stage, stage_now_us(stage));
-    mix(stage, (uint64_t)client << 32 | (uint64_t)event->kind << 24 | (uint64_t)event->session << 16 |
-                   (uint64_t)event->vote << 8 | event->status);
-    if (event->kind == REDLOCK_EVENT_SENT && event->command == REDLOCK_COMMAND_ACQUIRE) note_token(stage, client);
+    mix(stage, (uint64_t)client << 32 | (uint64_t)event->kind << 24 |
+                   (uint64_t)event->session << 16 | (uint64_t)event->vote << 8 | event->status);
+    if (event->kind == REDLOCK_EVENT_SENT && event->command == REDLOCK_COMMAND_ACQUIRE)
+        note_token(stage, client);
     if (event->kind != REDLOCK_EVENT_VERDICT) return;
     stage->verdict[client] = *event;
     if (event->status != REDLOCK_OK) return;
@@ -192,26 +215,31 @@ static void saw_call(void *context, unsigned client)
     struct redlock_event event;
     while (redlock_next_event(&stage->rings[client], &event)) {
         note_event(stage, client, &event);
-        if (stage->observer.saw_event) stage->observer.saw_event(stage->observer.context, client, &event);
+        if (stage->observer.saw_event)
+            stage->observer.saw_event(stage->observer.context, client, &event);
     }
 }
 
-static void saw_command(void *context, const struct cluster_connection *connection, const struct model_call *call)
+static void saw_command(void *context, const struct cluster_connection *connection,
+                        const struct model_call *call)
 {
     struct stage *stage = context;
     mix(stage, stage_now_us(stage));
     mix(stage, (uint64_t)connection->client << 16 | connection->node << 8 | call->did);
     mix_text(stage, call->name);
     mix_text(stage, call->token);
-    if (stage->observer.saw_command) stage->observer.saw_command(stage->observer.context, connection, call);
+    if (stage->observer.saw_command)
+        stage->observer.saw_command(stage->observer.context, connection, call);
 }
 
 /* Bytes that the client has encoded are reported before bytes that it sends. */
-static void saw_message(void *context, const struct cluster_connection *connection, const struct cluster_message *message)
+static void saw_message(void *context, const struct cluster_connection *connection,
+                        const struct cluster_message *message)
 {
     struct stage *stage = context;
     if (message->to_node) saw_call(stage, connection->client);
-    if (stage->observer.saw_message) stage->observer.saw_message(stage->observer.context, connection, message);
+    if (stage->observer.saw_message)
+        stage->observer.saw_message(stage->observer.context, connection, message);
 }
 
 static void saw_arrival(void *context, uint64_t message)
@@ -222,7 +250,8 @@ static void saw_arrival(void *context, uint64_t message)
 
 /* ---- Accidents ---- */
 
-/* A node that granted the lock to both, and why it no longer had it of the first; -1: there is none. */
+/* A node that granted the lock to both, and why it no longer had it of the first; -1:
+ * there is none. */
 static int shared_node(const struct stage *stage, unsigned first, unsigned second)
 {
     const unsigned both = stage->won[first].granted & stage->won[second].granted;
@@ -238,26 +267,37 @@ static void explain(struct stage *stage, unsigned first, unsigned second)
     const char slow = stage->slept[first] ? a : b;
     const int node = shared_node(stage, first, second);
     if (accident->is_late_write && stage->checks_tickets && stage->last_write.ticket > 0)
-        snprintf(accident->words, sizeof accident->words, "%c wrote without asking whether it still held the lock, and the "
-                 "resource has seen no larger ticket: %c has a smaller one, or has not shown it.", a, b);
+        snprintf(accident->words, sizeof accident->words,
+                 "%c wrote without asking whether it still held the lock, and the "
+                 "resource has seen no larger ticket: %c has a smaller one, or has not shown it.",
+                 a, b);
     else if (accident->is_late_write)
-        snprintf(accident->words, sizeof accident->words, "%c wrote without asking whether it still held the lock, and the "
-                 "resource did not check a ticket.", a);
+        snprintf(accident->words, sizeof accident->words,
+                 "%c wrote without asking whether it still held the lock, and the "
+                 "resource did not check a ticket.",
+                 a);
     else if (stage->slept[first] || stage->slept[second])
-        snprintf(accident->words, sizeof accident->words, "%c's clock %s, so %c believes that it has the lock when its keys have "
-                 "run out.", slow, stage->slept[first] ? stage->slept[first] : stage->slept[second], slow);
+        snprintf(accident->words, sizeof accident->words,
+                 "%c's clock %s, so %c believes that it has the lock when its keys have "
+                 "run out.",
+                 slow, stage->slept[first] ? stage->slept[first] : stage->slept[second], slow);
     else if (node >= 0)
-        snprintf(accident->words, sizeof accident->words, "Node %d is in both quorums. It granted the key to %c; then %s; so it "
-                 "granted it to %c, too.", node, a, stage->forgot[node], b);
+        snprintf(accident->words, sizeof accident->words,
+                 "Node %d is in both quorums. It granted the key to %c; then %s; so it "
+                 "granted it to %c, too.",
+                 node, a, stage->forgot[node], b);
     else
-        snprintf(accident->words, sizeof accident->words, "%c and %c both hold it, and no reason is known.", a, b);
+        snprintf(accident->words, sizeof accident->words,
+                 "%c and %c both hold it, and no reason is known.", a, b);
 }
 
 static void note_accident(struct stage *stage, unsigned first, unsigned second, bool is_late_write)
 {
     if (stage->accident.happened) return;
-    stage->accident = (struct stage_accident){ .happened = true, .at_us = stage_now_us(stage), .first = first, .second = second,
-                                               .is_late_write = is_late_write };
+    stage->accident = (struct stage_accident){
+        .happened = true, .at_us = stage_now_us(stage), .first = first, .second = second,
+        .is_late_write = is_late_write
+    };
     explain(stage, first, second);
     if (stage->observer.saw_accident) stage->observer.saw_accident(stage->observer.context);
 }
@@ -267,7 +307,8 @@ static void look_for_two(struct stage *stage)
 {
     for (unsigned b = 0; b < stage->settings.clients; b++)
         for (unsigned a = 0; a < stage->settings.clients; a++)
-            if (a != b && stage_holds(stage, a) && stage_holds(stage, b) && stage->held[a] && !stage->held[b])
+            if (a != b && stage_holds(stage, a) && stage_holds(stage, b) && stage->held[a] &&
+                !stage->held[b])
                 note_accident(stage, a, b, false);
 }
 
@@ -276,8 +317,10 @@ static void look(struct stage *stage)
     look_for_two(stage);
     for (unsigned c = 0; c < stage->settings.clients; c++) {
         const bool holds = stage_holds(stage, c);
-        const bool ended = stage->held[c] && !holds && redlock_lock_status(cluster_lock(stage->cluster, c, 0)) != REDLOCK_PENDING &&
-                           !redlock_idle(cluster_lock(stage->cluster, c, 0)) && !stage->cluster->clients[c].dead;
+        const bool ended =
+            stage->held[c] && !holds &&
+            redlock_lock_status(cluster_lock(stage->cluster, c, 0)) != REDLOCK_PENDING &&
+            !redlock_idle(cluster_lock(stage->cluster, c, 0)) && !stage->cluster->clients[c].dead;
         stage->held[c] = holds;
         if (ended && stage->observer.saw_end) stage->observer.saw_end(stage->observer.context, c);
     }
@@ -290,7 +333,8 @@ static uint64_t first_end(const struct stage *stage)
 {
     uint64_t first = REDLOCK_NEVER;
     for (unsigned c = 0; c < stage->settings.clients; c++) {
-        const uint64_t end = stage_holds(stage, c) ? cluster_valid_until(stage->cluster, c, 0) : REDLOCK_NEVER;
+        const uint64_t end =
+            stage_holds(stage, c) ? cluster_valid_until(stage->cluster, c, 0) : REDLOCK_NEVER;
         if (end < first) first = end;
     }
     return first;
@@ -311,8 +355,8 @@ static bool step_at_most(struct stage *stage, uint64_t until_us)
     return has_happened;
 }
 
-/* The end of a validity is no event of the cluster's; the stage looks at it when it comes nevertheless,
- * and so reports it at its own time. */
+/* The end of a validity is no event of the cluster's; the stage looks at it when it comes
+ * nevertheless, and so reports it at its own time. */
 static bool step(struct stage *stage, uint64_t until_us)
 {
     if (until_us < stage->cluster->now_us) return false;
@@ -359,10 +403,13 @@ static const char *why_not_awake(const struct stage *stage, unsigned client)
 
 static const char *act_acquire(struct stage *stage, const struct stage_action *action)
 {
-    const uint32_t wait_ms = action->value > 0 ? (uint32_t)between(0, (uint64_t)action->value, 3600000) : stage->settings.wait_ms;
-    const struct redlock_request request = { .resource = STAGE_RESOURCE, .resource_size = sizeof STAGE_RESOURCE - 1,
-                                             .ttl_ms = stage->settings.ttl_ms, .wait_ms = wait_ms,
-                                             .ticket = stage->gives_tickets };
+    const uint32_t wait_ms = action->value > 0
+                                 ? (uint32_t)between(0, (uint64_t)action->value, 3600000)
+                                 : stage->settings.wait_ms;
+    const struct redlock_request request = {
+        .resource = STAGE_RESOURCE, .resource_size = sizeof STAGE_RESOURCE - 1,
+        .ttl_ms = stage->settings.ttl_ms, .wait_ms = wait_ms, .ticket = stage->gives_tickets
+    };
     return text_of(cluster_acquire(stage->cluster, action->client, 0, &request));
 }
 
@@ -393,7 +440,9 @@ static int rival_of(const struct stage *stage, unsigned client)
     const struct stage_write *write = &stage->last_write;
     for (unsigned c = 0; c < stage->settings.clients; c++)
         if (c != client && stage_holds(stage, c)) return (int)c;
-    return write->admitted && write->client != client && write->at_us >= stage->won_at_us[client] ? (int)write->client : -1;
+    return write->admitted && write->client != client && write->at_us >= stage->won_at_us[client]
+               ? (int)write->client
+               : -1;
 }
 
 static void write_to_resource(struct stage *stage, unsigned client)
@@ -401,16 +450,20 @@ static void write_to_resource(struct stage *stage, unsigned client)
     struct stage_write *write = &stage->last_write;
     const uint64_t ticket = redlock_ticket(cluster_lock(stage->cluster, client, 0));
     const int rival = rival_of(stage, client);
-    *write = (struct stage_write){ stage_now_us(stage), ticket, client, is_admitted(stage, ticket), stage_holds(stage, client) };
+    *write = (struct stage_write){
+        stage_now_us(stage), ticket, client, is_admitted(stage, ticket), stage_holds(stage, client)
+    };
     mix(stage, ticket << 1 | write->admitted);
     *(write->admitted ? &stage->admitted_count : &stage->refused_count) += 1;
     if (stage->observer.saw_write) stage->observer.saw_write(stage->observer.context, write);
-    if (write->admitted && !write->held && rival >= 0) note_accident(stage, client, (unsigned)rival, true);
+    if (write->admitted && !write->held && rival >= 0)
+        note_accident(stage, client, (unsigned)rival, true);
 }
 
 static const char *act_write(struct stage *stage, const struct stage_action *action)
 {
-    if (!stage_holds(stage, action->client)) return "it asks, and does not hold the lock, so it does not write";
+    if (!stage_holds(stage, action->client))
+        return "it asks, and does not hold the lock, so it does not write";
     write_to_resource(stage, action->client);
     return "";
 }
@@ -444,7 +497,8 @@ static const char *act_wake(struct stage *stage, const struct stage_action *acti
     if (client->dead) return "it has ended";
     if (!client->frozen) return "it is awake";
     client->frozen = false;
-    if (client->clock.fast_ppm == -1000000) cluster_set_client_rate(stage->cluster, action->client, 0);
+    if (client->clock.fast_ppm == -1000000)
+        cluster_set_client_rate(stage->cluster, action->client, 0);
     return "";
 }
 
@@ -460,7 +514,9 @@ static const char *act_return(struct stage *stage, const struct stage_action *ac
     if (!stage->cluster->clients[action->client].dead) return "it runs";
     stage->cluster->clients[action->client].frozen = false;
     cluster_set_client_rate(stage->cluster, action->client, 0);
-    stage->won[action->client] = stage->verdict[action->client] = (struct redlock_event){ .at_us = 0 };
+    stage->won[action->client] = stage->verdict[action->client] = (struct redlock_event){
+        .at_us = 0
+    };
     stage->slept[action->client] = NULL;
     cluster_client_returns(stage->cluster, action->client);
     use_events(stage, action->client);
@@ -469,7 +525,9 @@ static const char *act_return(struct stage *stage, const struct stage_action *ac
 
 static const char *act_client_rate(struct stage *stage, const struct stage_action *action)
 {
-    const int64_t ppm = action->value < -900000 ? -900000 : action->value > 900000 ? 900000 : action->value;
+    const int64_t ppm = action->value < -900000  ? -900000
+                        : action->value > 900000 ? 900000
+                                                 : action->value;
     cluster_set_client_rate(stage->cluster, action->client, (int32_t)ppm);
     if (ppm != 0) stage->slept[action->client] = "ran otherwise than the clocks of the nodes";
     return "";
@@ -500,9 +558,10 @@ static void restart(struct stage *stage, unsigned node, bool keeps_keys)
 static const char *act_empty(struct stage *stage, const struct stage_action *action)
 {
     restart(stage, action->node, false);
-    stage->forgot[action->node] = stage->settings.guard_ms > 0
-                                      ? "it restarted with an empty memory"
-                                      : "it restarted with an empty memory, and votes again without a guard";
+    stage->forgot[action->node] =
+        stage->settings.guard_ms > 0
+            ? "it restarted with an empty memory"
+            : "it restarted with an empty memory, and votes again without a guard";
     return "";
 }
 
@@ -528,23 +587,31 @@ static const char *act_resume(struct stage *stage, const struct stage_action *ac
 
 static const char *act_slow(struct stage *stage, const struct stage_action *action)
 {
-    host_of(stage, action)->slow_us = action->value > 0 ? between(0, (uint64_t)action->value, 60000000) : 0;
+    host_of(stage, action)->slow_us =
+        action->value > 0 ? between(0, (uint64_t)action->value, 60000000) : 0;
     return "";
 }
 
 static const char *act_step_clock(struct stage *stage, const struct stage_action *action)
 {
-    const int64_t ms = action->value < -86400000 ? -86400000 : action->value > 86400000 ? 86400000 : action->value;
+    const int64_t ms = action->value < -86400000  ? -86400000
+                       : action->value > 86400000 ? 86400000
+                                                  : action->value;
     cluster_step_node_clock(stage->cluster, action->node, ms * MS);
-    if (ms > 0) stage->forgot[action->node] = "its clock was stepped forward, so that the key ended too early";
+    if (ms > 0)
+        stage->forgot[action->node] =
+            "its clock was stepped forward, so that the key ended too early";
     return "";
 }
 
 static const char *act_node_rate(struct stage *stage, const struct stage_action *action)
 {
-    const int64_t ppm = action->value < -900000 ? -900000 : action->value > 900000 ? 900000 : action->value;
+    const int64_t ppm = action->value < -900000  ? -900000
+                        : action->value > 900000 ? 900000
+                                                 : action->value;
     cluster_set_node_rate(stage->cluster, action->node, (int32_t)ppm);
-    if (ppm > (int64_t)stage->settings.drift_ppm) stage->forgot[action->node] = "its clock ran faster than the drift allows";
+    if (ppm > (int64_t)stage->settings.drift_ppm)
+        stage->forgot[action->node] = "its clock ran faster than the drift allows";
     return "";
 }
 
@@ -580,8 +647,10 @@ static const char *act_prolong(struct stage *stage, const struct stage_action *a
     char copy[STAGE_WORDS];
     if (!value) return "it has no such key";
     snprintf(copy, sizeof copy, "%s", value);
-    model_put(&host_of(stage, action)->node, STAGE_RESOURCE, copy, ms, cluster_node_now(stage->cluster, action->node));
-    stage->forgot[action->node] = "a client that compares no token sent a PEXPIRE, so that the key ended too early";
+    model_put(&host_of(stage, action)->node, STAGE_RESOURCE, copy, ms,
+              cluster_node_now(stage->cluster, action->node));
+    stage->forgot[action->node] =
+        "a client that compares no token sent a PEXPIRE, so that the key ended too early";
     return "";
 }
 
@@ -604,7 +673,8 @@ static const char *act_fail_over(struct stage *stage, const struct stage_action 
 static const char *act_hide_fail_over(struct stage *stage, const struct stage_action *action)
 {
     model_node_load(&host_of(stage, action)->node);
-    stage->forgot[action->node] = "it died, and its replica, which took over behind a proxy, had not got the key";
+    stage->forgot[action->node] =
+        "it died, and its replica, which took over behind a proxy, had not got the key";
     return "";
 }
 
@@ -676,8 +746,8 @@ static const char *act_fence(struct stage *stage, const struct stage_action *act
 
 /* ---- Actions ---- */
 
-/* The arguments after the name: c a client, n a node, v a number, o one that may be missing. Those of a
- * client that must be awake are written with C. */
+/* The arguments after the name: c a client, n a node, v a number, o one that may be missing. Those
+ * of a client that must be awake are written with C. */
 static const struct verb {
     const char *name, *takes;
     const char *(*act)(struct stage *stage, const struct stage_action *action);
@@ -734,7 +804,8 @@ static const char *do_action(struct stage *stage, const struct stage_action *act
 {
     const struct verb *verb = &verbs[action->verb];
     const char *why = "";
-    if (action->client >= stage->settings.clients || action->node >= stage->settings.nodes) return "there is none";
+    if (action->client >= stage->settings.clients || action->node >= stage->settings.nodes)
+        return "there is none";
     if (strchr(verb->takes, 'C')) why = why_not_awake(stage, action->client);
     return why[0] != '\0' ? why : verb->act(stage, action);
 }
@@ -749,7 +820,8 @@ const char *stage_act(struct stage *stage, struct stage_action action)
     mix(stage, (uint64_t)action.value);
     if (stage->observer.saw_action) stage->observer.saw_action(stage->observer.context, &action);
     const char *words = do_action(stage, &action);
-    if (words[0] != '\0' && stage->observer.saw_refusal) stage->observer.saw_refusal(stage->observer.context, &action, words);
+    if (words[0] != '\0' && stage->observer.saw_refusal)
+        stage->observer.saw_refusal(stage->observer.context, &action, words);
     look(stage);
     return words;
 }
@@ -780,14 +852,16 @@ static bool read_number(struct reader *reader, int64_t *number)
 
 static bool read_client(struct reader *reader, unsigned *client)
 {
-    if (reader->at == reader->end || *reader->at < 'A' || *reader->at >= 'A' + STAGE_CLIENTS_MAX) return false;
+    if (reader->at == reader->end || *reader->at < 'A' || *reader->at >= 'A' + STAGE_CLIENTS_MAX)
+        return false;
     *client = (unsigned)(*reader->at++ - 'A');
     return true;
 }
 
 static bool read_node(struct reader *reader, unsigned *node)
 {
-    if (reader->at == reader->end || *reader->at < '0' || *reader->at >= '0' + STAGE_NODES_MAX) return false;
+    if (reader->at == reader->end || *reader->at < '0' || *reader->at >= '0' + STAGE_NODES_MAX)
+        return false;
     *node = (unsigned)(*reader->at++ - '0');
     return true;
 }
@@ -820,7 +894,8 @@ bool stage_read_verb(const char *text, size_t size, enum stage_verb *verb)
 static bool read_action(struct reader *reader, struct stage_action *action)
 {
     size_t size = 0;
-    while (reader->at + size < reader->end && reader->at[size] >= 'a' && reader->at[size] <= 'z') size++;
+    while (reader->at + size < reader->end && reader->at[size] >= 'a' && reader->at[size] <= 'z')
+        size++;
     if (!stage_read_verb(reader->at, size, &action->verb)) return false;
     reader->at += size;
     return read_what_it_takes(reader, verbs[action->verb].takes, action);
@@ -833,13 +908,15 @@ bool stage_read_action(const char *text, size_t size, struct stage_action *actio
     return read_action(&reader, action) && reader.at == reader.end;
 }
 
-static bool read_actions(struct reader *reader, struct stage_action *actions, size_t max, size_t *count)
+static bool read_actions(struct reader *reader, struct stage_action *actions, size_t max,
+                         size_t *count)
 {
     uint64_t before_us = 0;
     do {
         struct stage_action action = { .at_us = 0 };
         int64_t at_us;
-        if (!read_number(reader, &at_us) || !takes(reader, ':') || !read_action(reader, &action)) return false;
+        if (!read_number(reader, &at_us) || !takes(reader, ':') || !read_action(reader, &action))
+            return false;
         if (*count == max || at_us < 0 || (uint64_t)at_us < before_us) return false;
         action.at_us = before_us = (uint64_t)at_us;
         actions[(*count)++] = action;
@@ -849,31 +926,40 @@ static bool read_actions(struct reader *reader, struct stage_action *actions, si
 
 /* The settings by their names in a link; in the order in which they are written. */
 enum { SETTINGS = 12 };
-static const char *const setting_names[SETTINGS] = { "n", "c", "seed", "ttl", "wait", "drift", "guard", "latency", "jitter",
-                                                     "tickets", "fence", "wakeups" };
+static const char *const setting_names[SETTINGS] = {
+    "n", "c", "seed", "ttl", "wait", "drift", "guard", "latency", "jitter", "tickets", "fence",
+    "wakeups"
+};
 
 static void get_numbers(const struct stage_settings *settings, uint64_t numbers[SETTINGS])
 {
-    const uint64_t all[SETTINGS] = { settings->nodes, settings->clients, settings->seed, settings->ttl_ms, settings->wait_ms,
-                                         settings->drift_ppm, settings->guard_ms, settings->latency_us, settings->jitter_us,
-                                         settings->tickets, settings->fence, settings->wake_ups };
+    const uint64_t all[SETTINGS] = {
+        settings->nodes, settings->clients, settings->seed, settings->ttl_ms, settings->wait_ms,
+        settings->drift_ppm, settings->guard_ms, settings->latency_us, settings->jitter_us,
+        settings->tickets, settings->fence, settings->wake_ups
+    };
     memcpy(numbers, all, sizeof all);
 }
 
 static struct stage_settings of_numbers(const uint64_t numbers[SETTINGS])
 {
     struct stage_settings settings = {
-        .nodes = (unsigned)between(0, numbers[0], 99), .clients = (unsigned)between(0, numbers[1], 99), .seed = numbers[2],
-        .ttl_ms = (uint32_t)between(0, numbers[3], UINT32_MAX), .wait_ms = (uint32_t)between(0, numbers[4], UINT32_MAX),
-        .drift_ppm = (uint32_t)between(0, numbers[5], UINT32_MAX), .guard_ms = (uint32_t)between(0, numbers[6], UINT32_MAX),
-        .latency_us = (uint32_t)between(0, numbers[7], UINT32_MAX), .jitter_us = (uint32_t)between(0, numbers[8], UINT32_MAX),
-        .tickets = numbers[9] != 0, .fence = numbers[10] != 0, .wake_ups = numbers[11] != 0
+        .nodes = (unsigned)between(0, numbers[0], 99),
+        .clients = (unsigned)between(0, numbers[1], 99), .seed = numbers[2],
+        .ttl_ms = (uint32_t)between(0, numbers[3], UINT32_MAX),
+        .wait_ms = (uint32_t)between(0, numbers[4], UINT32_MAX),
+        .drift_ppm = (uint32_t)between(0, numbers[5], UINT32_MAX),
+        .guard_ms = (uint32_t)between(0, numbers[6], UINT32_MAX),
+        .latency_us = (uint32_t)between(0, numbers[7], UINT32_MAX),
+        .jitter_us = (uint32_t)between(0, numbers[8], UINT32_MAX), .tickets = numbers[9] != 0,
+        .fence = numbers[10] != 0, .wake_ups = numbers[11] != 0
     };
     bring_into_range(&settings);
     return settings;
 }
 
-static bool read_setting(struct reader *reader, const char *name, size_t size, uint64_t numbers[SETTINGS])
+static bool read_setting(struct reader *reader, const char *name, size_t size,
+                         uint64_t numbers[SETTINGS])
 {
     int64_t number;
     for (unsigned i = 0; i < SETTINGS; i++) {
@@ -885,18 +971,20 @@ static bool read_setting(struct reader *reader, const char *name, size_t size, u
     return false;
 }
 
-static bool read_field(struct reader *reader, uint64_t numbers[SETTINGS], struct stage_action *actions, size_t max,
-                       size_t *count)
+static bool read_field(struct reader *reader, uint64_t numbers[SETTINGS],
+                       struct stage_action *actions, size_t max, size_t *count)
 {
     const char *name = reader->at;
     while (reader->at < reader->end && *reader->at != '=') reader->at++;
     const size_t size = (size_t)(reader->at - name);
     if (!takes(reader, '=')) return false;
-    if (size == 2 && memcmp(name, "do", 2) == 0) return reader->at == reader->end || read_actions(reader, actions, max, count);
+    if (size == 2 && memcmp(name, "do", 2) == 0)
+        return reader->at == reader->end || read_actions(reader, actions, max, count);
     return read_setting(reader, name, size, numbers);
 }
 
-bool stage_read_link(const char *link, struct stage_settings *settings, struct stage_action *actions, size_t max, size_t *count,
+bool stage_read_link(const char *link, struct stage_settings *settings,
+                     struct stage_action *actions, size_t max, size_t *count,
                      char words[STAGE_WORDS])
 {
     struct reader reader = { link, link + strlen(link) };
@@ -906,7 +994,8 @@ bool stage_read_link(const char *link, struct stage_settings *settings, struct s
     *count = 0;
     words[0] = '\0';
     while (reader.at < reader.end) {
-        if (!read_field(&reader, numbers, actions, max, count) || (reader.at < reader.end && !takes(&reader, '&'))) {
+        if (!read_field(&reader, numbers, actions, max, count) ||
+            (reader.at < reader.end && !takes(&reader, '&'))) {
             snprintf(words, STAGE_WORDS, "not understood from here: %.40s", reader.at);
             return false;
         }
@@ -926,7 +1015,8 @@ static void put(struct writer *writer, const char *text)
 {
     for (; *text != '\0'; text++, writer->used++)
         if (writer->used + 1 < writer->size) writer->text[writer->used] = *text;
-    if (writer->size > 0) writer->text[writer->used < writer->size ? writer->used : writer->size - 1] = '\0';
+    if (writer->size > 0)
+        writer->text[writer->used < writer->size ? writer->used : writer->size - 1] = '\0';
 }
 
 static void put_number(struct writer *writer, int64_t number)
@@ -941,7 +1031,9 @@ static void put_action(struct writer *writer, const struct stage_action *action)
     const struct verb *verb = &verbs[action->verb];
     put(writer, verb->name);
     for (const char *what = verb->takes; *what != '\0'; what++) {
-        const char name[2] = { *what == 'n' ? (char)('0' + action->node) : stage_client_name(action->client), '\0' };
+        const char name[2] = {
+            *what == 'n' ? (char)('0' + action->node) : stage_client_name(action->client), '\0'
+        };
         if (*what == 'o' && action->value == 0) continue;
         put(writer, ".");
         if (*what == 'v' || *what == 'o')
@@ -957,8 +1049,8 @@ void stage_write_action(const struct stage_action *action, char *text, size_t si
     put_action(&writer, action);
 }
 
-size_t stage_write_link(const struct stage_settings *settings, const struct stage_action *actions, size_t count, char *text,
-                        size_t size)
+size_t stage_write_link(const struct stage_settings *settings, const struct stage_action *actions,
+                        size_t count, char *text, size_t size)
 {
     const struct stage_settings defaults = stage_defaults();
     struct writer writer = { text, size, 0 };
@@ -967,7 +1059,8 @@ size_t stage_write_link(const struct stage_settings *settings, const struct stag
     get_numbers(&defaults, usual);
     put(&writer, "");
     for (unsigned i = 0; i < SETTINGS; i++) {
-        if (numbers[i] == usual[i] && i > 2) continue;  /* Nodes, clients and seed are always written. */
+        /* Nodes, clients and seed are always written. */
+        if (numbers[i] == usual[i] && i > 2) continue;
         put(&writer, writer.used > 0 ? "&" : "");
         put(&writer, setting_names[i]);
         put(&writer, "=");

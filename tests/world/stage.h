@@ -1,10 +1,13 @@
-/* A cluster to play with, made of settings, a seed, and actions, each at a moment. The three together are a
- * link, a text that replays every event, one for one, on every machine. The hash of the trace shows that.
- * Stories (stories.h), the playground (tools/playground) and its search for accidents are made of it.
+/* A cluster to play with, made of settings, a seed, and actions, each at a moment. The three
+ * together are a link, a text that replays every event, one for one, on every machine. The hash of
+ * the trace shows that.
+ * Stories (stories.h), the playground (tools/playground) and its search for accidents are
+ * made of it.
  *
- * A stage begins when all clients are connected. Its times are microseconds since then, of true time.
- * Nodes and clients may lose the exclusion here, since players want to see that. The stage reports when
- * two hold the resource, and why. */
+ * A stage begins when all clients are connected. Its times are microseconds since then,
+ * of true time.
+ * Nodes and clients may lose the exclusion here, since players want to see that. The stage reports
+ * when two hold the resource, and why. */
 #ifndef STAGE_H
 #define STAGE_H
 
@@ -27,27 +30,32 @@ struct stage_settings {
     uint32_t drift_ppm, guard_ms;
     uint32_t latency_us, jitter_us;     /* One way; up to so much more. */
     bool tickets;               /* Acquires use tickets, until that is changed. */
-    bool fence;                 /* The resource refuses a ticket smaller than one that it has seen. */
+    /* The resource refuses a ticket smaller than one that it has seen. */
+    bool fence;
     bool wake_ups;
 };
 
-/* The actions. Each has a name in a link, and after it, with dots, its client (A..E), its node (0..6) and its numbers. */
+/* The actions. Each has a name in a link, and after it, with dots, its client (A..E), its node
+ * (0..6) and its numbers. */
 enum stage_verb {
     STAGE_ACQUIRE,              /* acquire.A[.wait_ms] */
     STAGE_EXTEND,               /* extend.A */
     STAGE_KEEP,                 /* keep.A: extends it by itself, until it is released. */
     STAGE_RELEASE,              /* release.A */
-    STAGE_WRITE,                /* write.A: asks whether it holds the lock, and if so writes to the resource. */
+    /* write.A: asks whether it holds the lock, and if so writes to the resource. */
+    STAGE_WRITE,
     STAGE_WRITE_BLINDLY,        /* blind.A: writes as the holder that it was. */
     STAGE_FREEZE,               /* freeze.A: SIGSTOP, or a garbage collector. */
-    STAGE_SUSPEND,              /* suspend.A.1: the machine sleeps, and the clock goes on (CLOCK_BOOTTIME); */
+    /* suspend.A.1: the machine sleeps, and the clock goes on (CLOCK_BOOTTIME); */
+    STAGE_SUSPEND,
                                 /* suspend.A.0: the clock stands still (CLOCK_MONOTONIC). */
     STAGE_WAKE,                 /* wake.A: from either. */
     STAGE_CRASH,                /* crash.A: the process ends. */
     STAGE_RETURN,               /* return.A: is started again. */
     STAGE_CLIENT_RATE,          /* pace.A.ppm: its clock runs so much faster. */
     STAGE_KILL,                 /* kill.0 */
-    STAGE_EMPTY,                /* empty.0: restarts, or is killed and restarts, with an empty memory; */
+    /* empty.0: restarts, or is killed and restarts, with an empty memory; */
+    STAGE_EMPTY,
     STAGE_RESTART,              /* restart.0: with its memory. */
     STAGE_PAUSE,                /* pause.0: takes bytes, executes nothing. */
     STAGE_RESUME,               /* resume.0 */
@@ -57,7 +65,8 @@ enum stage_verb {
     STAGE_FLUSH,                /* flush.0: FLUSHALL */
     STAGE_EVICT,                /* evict.0: the key of the lock is evicted. */
     STAGE_REPLICATE,            /* replicate.0: its replica gets the node's present keys. */
-    STAGE_FAIL_OVER,            /* failover.0: the replica takes over at the same address, connections break; */
+    /* failover.0: the replica takes over at the same address, connections break; */
+    STAGE_FAIL_OVER,
     STAGE_HIDE_FAIL_OVER,       /* proxy.0: it is hidden by a proxy. */
     STAGE_CUT,                  /* cut.A.0: connections break, new ones are refused. */
     STAGE_CUT_TO,               /* cutto.A.0: nothing passes to the node, */
@@ -91,14 +100,20 @@ struct stage_write {
 struct stage_observer {
     void *context;
     void (*saw_event)(void *context, unsigned client, const struct redlock_event *event);
-    void (*saw_command)(void *context, const struct cluster_connection *connection, const struct model_call *call);
-    void (*saw_message)(void *context, const struct cluster_connection *connection, const struct cluster_message *message);
-    void (*saw_action)(void *context, const struct stage_action *action);                       /* Is about to be done. */
-    void (*saw_refusal)(void *context, const struct stage_action *action, const char *words);  /* Why it was not done. */
+    void (*saw_command)(void *context, const struct cluster_connection *connection,
+                        const struct model_call *call);
+    void (*saw_message)(void *context, const struct cluster_connection *connection,
+                        const struct cluster_message *message);
+    /* Is about to be done. */
+    void (*saw_action)(void *context, const struct stage_action *action);
+    /* Why it was not done. */
+    void (*saw_refusal)(void *context, const struct stage_action *action, const char *words);
     void (*saw_write)(void *context, const struct stage_write *write);
-    void (*saw_end)(void *context, unsigned client);        /* Its validity has ended, and it did not release the lock (S10). */
+    /* Its validity has ended, and it did not release the lock (S10). */
+    void (*saw_end)(void *context, unsigned client);
     void (*saw_accident)(void *context);
-    void (*saw_arrival)(void *context, uint64_t message);   /* The message with that number is there. */
+    /* The message with that number is there. */
+    void (*saw_arrival)(void *context, uint64_t message);
 };
 
 /* Two held the resource, for the first time. */
@@ -127,10 +142,13 @@ struct stage {
     bool held[STAGE_CLIENTS_MAX];               /* When it was last looked at. */
     const char *slept[STAGE_CLIENTS_MAX];       /* The fault of its clock. NULL: nothing. */
     struct redlock_event won[STAGE_CLIENTS_MAX];    /* The last verdict that gave it the lock; */
-    struct redlock_event verdict[STAGE_CLIENTS_MAX];    /* and the last one of all. ttl_ms 0: none yet. */
+    /* and the last one of all. ttl_ms 0: none yet. */
+    struct redlock_event verdict[STAGE_CLIENTS_MAX];
     uint64_t won_at_us[STAGE_CLIENTS_MAX];
-    uint64_t node_offset_us[STAGE_NODES_MAX];   /* How far its clock was ahead of the true time in the beginning. */
-    const char *forgot[STAGE_NODES_MAX];        /* The reason why its former keys are gone. NULL: it has. */
+    /* How far its clock was ahead of the true time in the beginning. */
+    uint64_t node_offset_us[STAGE_NODES_MAX];
+    /* The reason why its former keys are gone. NULL: it has. */
+    const char *forgot[STAGE_NODES_MAX];
     struct {
         char text[REDLOCK_TOKEN_TEXT + 1];
         unsigned client;
@@ -144,15 +162,16 @@ struct stage {
 struct stage_settings stage_defaults(void);
 
 /* Settings out of range are brought into it. */
-struct stage *stage_new(const struct stage_settings *settings, const struct stage_observer *observer);
+struct stage *stage_new(const struct stage_settings *settings,
+                        const struct stage_observer *observer);
 void stage_free(struct stage *stage);
 
 /* ---- Time ---- */
 
 uint64_t stage_now_us(const struct stage *stage);
 
-/* Runs the next event if there is one until then. Otherwise moves the clock there and returns false. A
- * call in which nothing happens changes nothing. */
+/* Runs the next event if there is one until then. Otherwise moves the clock there and returns
+ * false. A call in which nothing happens changes nothing. */
 bool stage_step(struct stage *stage, uint64_t until_us);
 void stage_run_until(struct stage *stage, uint64_t until_us);
 
@@ -164,31 +183,35 @@ void stage_run_until_done(struct stage *stage, unsigned client);
 
 /* ---- Actions ---- */
 
-/* Does it now, whatever its at_us, after everything else of this moment, and remembers it. Returns "",
- * or in words why not. */
+/* Does it now, whatever its at_us, after everything else of this moment, and remembers it. Returns
+ * "", or in words why not. */
 const char *stage_act(struct stage *stage, struct stage_action action);
 
 /* ---- Questions ---- */
 
 bool stage_holds(const struct stage *stage, unsigned client);
 char stage_client_name(unsigned client);            /* 'A', ... */
-int stage_owner_of(const struct stage *stage, const char *token, size_t size);  /* The client that made it; -1: not known. */
+/* The client that made it; -1: not known. */
+int stage_owner_of(const struct stage *stage, const char *token, size_t size);
 
 /* "10000 - 0.4 - 102.0 = 9897.6 ms valid, 3 of 5" */
-void stage_arithmetic(const struct stage *stage, const struct redlock_event *verdict, char *text, size_t size);
+void stage_arithmetic(const struct stage *stage, const struct redlock_event *verdict, char *text,
+                      size_t size);
 
 /* ---- Links ---- */
 
 /* "n=5&c=2&seed=1&ttl=10000&do=0:acquire.A,120000:kill.3". Settings that are not named have their
  * defaults. False: it is no link, and words (STAGE_WORDS bytes) says where. Up to max actions. */
-bool stage_read_link(const char *link, struct stage_settings *settings, struct stage_action *actions, size_t max, size_t *count,
+bool stage_read_link(const char *link, struct stage_settings *settings,
+                     struct stage_action *actions, size_t max, size_t *count,
                      char words[STAGE_WORDS]);
-bool stage_read_action(const char *text, size_t size, struct stage_action *action);    /* "kill.3" */
+/* "kill.3" */
+bool stage_read_action(const char *text, size_t size, struct stage_action *action);
 bool stage_read_verb(const char *text, size_t size, enum stage_verb *verb);            /* "kill" */
 void stage_write_action(const struct stage_action *action, char *text, size_t size);
 
 /* Bytes that the link needs, beyond size too; as snprintf. */
-size_t stage_write_link(const struct stage_settings *settings, const struct stage_action *actions, size_t count, char *text,
-                        size_t size);
+size_t stage_write_link(const struct stage_settings *settings, const struct stage_action *actions,
+                        size_t count, char *text, size_t size);
 
 #endif

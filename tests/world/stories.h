@@ -1,6 +1,7 @@
-/* The literature's stories about distributed locks, as timelines that a person can follow. Each has the
- * expected verdict. Either the exclusion is kept, or this is one of the known limits. The terminal (make
- * stories) and the playground tell them from here. A story is played on a stage, so it is a link, too. */
+/* The literature's stories about distributed locks, as timelines that a person can follow. Each has
+ * the expected verdict. Either the exclusion is kept, or this is one of the known limits. The
+ * terminal (make stories) and the playground tell them from here. A story is played on a stage, so
+ * it is a link, too. */
 #ifndef STORIES_H
 #define STORIES_H
 
@@ -17,7 +18,8 @@ struct story {
     const struct story_step *steps;
     size_t step_count;
     bool keeps;                     /* The exclusion is kept. */
-    const char *verdict;            /* The outcome instead, if that is not the point. NULL: it is. */
+    /* The outcome instead, if that is not the point. NULL: it is. */
+    const char *verdict;
     const char *conclusion;         /* The lesson in a sentence or two, told last. */
 };
 
@@ -26,9 +28,10 @@ extern const size_t story_count;
 
 const struct story *story_named(const char *name, size_t size);     /* NULL: there is none. */
 
-/* A line, and the world that it describes. The world is as it was at that moment, after so many events
- * and actions (stage_moves), of which so many were actions. A line about an action belongs to the world
- * in which it is done, so the last of those actions is still to come when it is told. */
+/* A line, and the world that it describes. The world is as it was at that moment, after so many
+ * events and actions (stage_moves), of which so many were actions. A line about an action belongs
+ * to the world in which it is done, so the last of those actions is still to come when
+ * it is told. */
 struct story_line {
     uint64_t at_us, moves;
     size_t actions;
@@ -46,7 +49,9 @@ struct story_end {
     char verdict[STORY_LINE];       /* "exclusion broken, a known limit" */
 };
 
-/* Plays it on a new stage. The caller owns it. It contains all actions, and stands where the story ends. */
-struct stage *story_tell(const struct story *story, const struct story_listener *listener, struct story_end *end);
+/* Plays it on a new stage. The caller owns it. It contains all actions, and stands where
+ * the story ends. */
+struct stage *story_tell(const struct story *story, const struct story_listener *listener,
+                         struct story_end *end);
 
 #endif

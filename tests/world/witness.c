@@ -54,8 +54,8 @@ struct witness {
     struct told_client clients[CLUSTER_CLIENTS_MAX];
 };
 
-__attribute__((format(printf, 5, 6)))
-static void say(uint64_t at, const char *whose, unsigned number, uint64_t clock, const char *format, ...)
+__attribute__((format(printf, 5, 6))) static void
+say(uint64_t at, const char *whose, unsigned number, uint64_t clock, const char *format, ...)
 {
     va_list arguments;
     printf("%llu %s%u %llu ", (unsigned long long)at, whose, number, (unsigned long long)clock);
@@ -67,9 +67,12 @@ static void say(uint64_t at, const char *whose, unsigned number, uint64_t clock,
 
 /* ---- Clocks ---- */
 
-static void look_at_clock(struct cluster_clock *told, const struct cluster_clock *clock, const char *whose, unsigned number)
+static void look_at_clock(struct cluster_clock *told, const struct cluster_clock *clock,
+                          const char *whose, unsigned number)
 {
-    if (told->true_us == clock->true_us && told->local_us == clock->local_us && told->fast_ppm == clock->fast_ppm) return;
+    if (told->true_us == clock->true_us && told->local_us == clock->local_us &&
+        told->fast_ppm == clock->fast_ppm)
+        return;
     *told = *clock;
     say(clock->true_us, whose, number, clock->local_us, "runs %d", (int)clock->fast_ppm);
 }
@@ -77,7 +80,8 @@ static void look_at_clock(struct cluster_clock *told, const struct cluster_clock
 static void look_at_clocks(struct witness *w)
 {
     const struct cluster *cluster = w->cluster;
-    for (unsigned k = 0; k < cluster->node_count; k++) look_at_clock(&w->nodes[k].clock, &cluster->hosts[k].clock, "node", k);
+    for (unsigned k = 0; k < cluster->node_count; k++)
+        look_at_clock(&w->nodes[k].clock, &cluster->hosts[k].clock, "node", k);
     for (unsigned c = 0; c < cluster->client_count; c++)
         look_at_clock(&w->clients[c].clock, &cluster->clients[c].clock, "client", c);
 }
@@ -102,7 +106,8 @@ static void add_end(char *text, const uint8_t *bytes, size_t size, uint64_t numb
     const uint8_t *blank = memchr(bytes, ' ', size);
     if (blank) size = (size_t)(blank - bytes);
     fit(used + size + sizeof " 18446744073709551615 ", TEXT_SIZE);
-    snprintf(text + used, TEXT_SIZE - used, " %.*s %llu", (int)size, (const char *)bytes, (unsigned long long)number);
+    snprintf(text + used, TEXT_SIZE - used, " %.*s %llu", (int)size, (const char *)bytes,
+             (unsigned long long)number);
 }
 
 /* A shared key outlasts its last reader. */
@@ -128,9 +133,10 @@ static void describe_queue(const struct model_key *key, uint64_t until_us, char 
     }
 }
 
-/* False: nothing is said of such a key. A key that has no end has one far away. A queue is no memory of a server, since each
- * place in it is taken anew. */
-static bool describe(const struct cluster_host *host, const struct model_key *key, bool is_memory, char *text)
+/* False: nothing is said of such a key. A key that has no end has one far away. A queue is no
+ * memory of a server, since each place in it is taken anew. */
+static bool describe(const struct cluster_host *host, const struct model_key *key, bool is_memory,
+                     char *text)
 {
     const uint64_t until_us = key->expires_ms == 0 ? REDLOCK_NEVER : (key->expires_ms + 1) * 1000;
     const bool is_counter = ends_with(key, REDLOCK_TICKET_SUFFIX);
@@ -159,23 +165,24 @@ static struct saying *saying_about(struct told_node *told, const char *name)
 }
 
 /* A line about a key with that suffix names its resource. */
-static bool say_suffixed(const struct witness *w, unsigned k, const struct saying *key, const char *suffix, const char *verb,
-                         const char *nothing)
+static bool say_suffixed(const struct witness *w, unsigned k, const struct saying *key,
+                         const char *suffix, const char *verb, const char *nothing)
 {
     const size_t size = strlen(key->name), suffix_size = strlen(suffix);
     if (size <= suffix_size || strcmp(key->name + size - suffix_size, suffix) != 0) return false;
-    say(w->cluster->now_us, "node", k, cluster_node_now(w->cluster, k), "%s %.*s%s", verb, (int)(size - suffix_size), key->name,
-        key->text[0] == '\0' ? nothing : key->text);
+    say(w->cluster->now_us, "node", k, cluster_node_now(w->cluster, k), "%s %.*s%s", verb,
+        (int)(size - suffix_size), key->name, key->text[0] == '\0' ? nothing : key->text);
     return true;
 }
 
 /* A key that is gone has no text. */
 static void say_key(const struct witness *w, unsigned k, const struct saying *key, bool is_memory)
 {
-    if (say_suffixed(w, k, key, REDLOCK_TICKET_SUFFIX, is_memory ? "recounts" : "counts", " 0 0")) return;
+    if (say_suffixed(w, k, key, REDLOCK_TICKET_SUFFIX, is_memory ? "recounts" : "counts", " 0 0"))
+        return;
     if (say_suffixed(w, k, key, REDLOCK_QUEUE_SUFFIX, "queues", " 0")) return;
-    say(w->cluster->now_us, "node", k, cluster_node_now(w->cluster, k), "%s %s %s", is_memory ? "recalls" : "has", key->name,
-        key->text[0] == '\0' ? "nothing" : key->text);
+    say(w->cluster->now_us, "node", k, cluster_node_now(w->cluster, k), "%s %s %s",
+        is_memory ? "recalls" : "has", key->name, key->text[0] == '\0' ? "nothing" : key->text);
 }
 
 static void say_changes(struct witness *w, unsigned k, bool is_memory)
@@ -188,7 +195,8 @@ static void say_changes(struct witness *w, unsigned k, bool is_memory)
     for (size_t i = 0; i < node->key_count; i++) {
         if (!describe(host, &node->keys[i], is_memory, text)) continue;
         fit(node->keys[i].name_size, sizeof name);
-        snprintf(name, sizeof name, "%.*s", (int)node->keys[i].name_size, (const char *)node->keys[i].name);
+        snprintf(name, sizeof name, "%.*s", (int)node->keys[i].name_size,
+                 (const char *)node->keys[i].name);
         struct saying *saying = saying_about(told, name);
         saying->is_there = true;
         if (strcmp(saying->text, text) == 0) continue;
@@ -256,19 +264,22 @@ static struct belief belief_of(struct cluster *cluster, unsigned c, unsigned ind
 static void say_holds(const struct witness *w, unsigned c, const struct belief *belief)
 {
     char ticket[32] = "", permits[16] = "";
-    if (belief->ticket > 0) snprintf(ticket, sizeof ticket, " ticket=%llu", (unsigned long long)belief->ticket);
+    if (belief->ticket > 0)
+        snprintf(ticket, sizeof ticket, " ticket=%llu", (unsigned long long)belief->ticket);
     if (belief->permits > 0) snprintf(permits, sizeof permits, " of=%u", belief->permits);
     for (unsigned i = 0; i < belief->name_count; i++)
-        say(w->cluster->now_us, "client", c, cluster_client_now(w->cluster, c), "holds %s %c %s %llu%s%s", belief->names[i],
-            belief->shared[i] ? 's' : 'x', belief->token, (unsigned long long)belief->until, ticket, permits);
+        say(w->cluster->now_us, "client", c, cluster_client_now(w->cluster, c),
+            "holds %s %c %s %llu%s%s", belief->names[i], belief->shared[i] ? 's' : 'x',
+            belief->token, (unsigned long long)belief->until, ticket, permits);
 }
 
 /* It "turns", and has another token, or "ends". */
-static void say_over(const struct witness *w, unsigned c, const struct belief *belief, const char *verb, const char *other)
+static void say_over(const struct witness *w, unsigned c, const struct belief *belief,
+                     const char *verb, const char *other)
 {
     for (unsigned i = 0; i < belief->name_count; i++)
-        say(w->cluster->now_us, "client", c, cluster_client_now(w->cluster, c), "%s %s %s%s%s", verb, belief->names[i],
-            belief->token, other[0] != '\0' ? " " : "", other);
+        say(w->cluster->now_us, "client", c, cluster_client_now(w->cluster, c), "%s %s %s%s%s",
+            verb, belief->names[i], belief->token, other[0] != '\0' ? " " : "", other);
 }
 
 static bool beliefs_equal(const struct belief *a, const struct belief *b)
@@ -292,12 +303,14 @@ static bool is_told(const struct belief *beliefs, unsigned count, const struct b
 }
 
 /* Nearly always this is so, and all that follows takes time. */
-static bool is_as_before(const struct witness *w, unsigned c, unsigned i, const struct belief *before)
+static bool is_as_before(const struct witness *w, unsigned c, unsigned i,
+                         const struct belief *before)
 {
     const struct cluster_lock *lock = &w->cluster->clients[c].locks[i];
     const uint64_t valid_us = believed_us(w->cluster, c, i);
     if (valid_us == 0 || before->token[0] == '\0') return valid_us == 0 && before->token[0] == '\0';
-    return before->until == cluster_client_now(w->cluster, c) + valid_us && before->ticket == redlock_ticket(&lock->lock) &&
+    return before->until == cluster_client_now(w->cluster, c) + valid_us &&
+           before->ticket == redlock_ticket(&lock->lock) &&
            before->shared[0] == cluster_reads(lock, 0) &&
            memcmp(before->bytes, lock->lock.token, sizeof before->bytes) == 0;
 }
@@ -314,7 +327,8 @@ static void look_at_locks(struct witness *w, unsigned c)
     for (unsigned i = 0; i < count; i++) now[i] = belief_of(w->cluster, c, i);
     for (unsigned i = 0; i < count; i++) {
         if (before[i].token[0] == '\0' || has_token(now, count, before[i].token)) continue;
-        const bool has_turned = now[i].name_count == 1 && strcmp(now[i].names[0], before[i].names[0]) == 0;
+        const bool has_turned =
+            now[i].name_count == 1 && strcmp(now[i].names[0], before[i].names[0]) == 0;
         say_over(w, c, &before[i], has_turned ? "turns" : "ends", now[i].token);
     }
     for (unsigned i = 0; i < count; i++)
@@ -331,21 +345,26 @@ static void look_at_questions(struct witness *w, unsigned c)
         const struct cluster_lock *lock = &client->locks[i];
         struct question now = { .token = "" }, *before = &w->clients[c].questions[i];
         const bool asks = !client->dead && lock->in_use && lock->lock.kind == &redlock_fair &&
-                          (lock->lock.phase == REDLOCK_PHASE_ACQUIRING || lock->lock.phase == REDLOCK_PHASE_WAITING);
+                          (lock->lock.phase == REDLOCK_PHASE_ACQUIRING ||
+                           lock->lock.phase == REDLOCK_PHASE_WAITING);
         if (asks) redlock_token(&lock->lock, now.token);
         if (strcmp(now.token, before->token) == 0) continue;
-        if (before->token[0] != '\0') say(at, "client", c, clock, "quits %s %s", before->name, before->token);
-        if (asks) snprintf(now.name, sizeof now.name, "%.*s", (int)lock->lock.name.size, (const char *)lock->lock.name.bytes);
+        if (before->token[0] != '\0')
+            say(at, "client", c, clock, "quits %s %s", before->name, before->token);
+        if (asks)
+            snprintf(now.name, sizeof now.name, "%.*s", (int)lock->lock.name.size,
+                     (const char *)lock->lock.name.bytes);
         if (asks) say(at, "client", c, clock, "asks %s %s", now.name, now.token);
         *before = now;
     }
 }
 
-void witness_saw_deed(struct witness *w, unsigned client, const char *verb, struct redlock_name resource, uint64_t period_ms,
-                      const char *token)
+void witness_saw_deed(struct witness *w, unsigned client, const char *verb,
+                      struct redlock_name resource, uint64_t period_ms, const char *token)
 {
-    say(w->cluster->now_us, "client", client, cluster_client_now(w->cluster, client), "%s %.*s %llu %s", verb, (int)resource.size,
-        (const char *)resource.bytes, (unsigned long long)period_ms, token);
+    say(w->cluster->now_us, "client", client, cluster_client_now(w->cluster, client),
+        "%s %.*s %llu %s", verb, (int)resource.size, (const char *)resource.bytes,
+        (unsigned long long)period_ms, token);
 }
 
 /* ---- All of it ---- */
@@ -356,10 +375,12 @@ void witness_begin(struct cluster *cluster, const char *name)
     if (!w) abort();
     w->cluster = cluster;
     cluster->witness = w;
-    printf("world %s nodes=%u guard_ms=%u skew_ms=%u drift_ppm=%u durable=%u\n", name, cluster->node_count,
-           (unsigned)cluster->config.guard_ms, (unsigned)cluster->config.ticket_skew_ms, (unsigned)cluster->config.drift_ppm,
+    printf("world %s nodes=%u guard_ms=%u skew_ms=%u drift_ppm=%u durable=%u\n", name,
+           cluster->node_count, (unsigned)cluster->config.guard_ms,
+           (unsigned)cluster->config.ticket_skew_ms, (unsigned)cluster->config.drift_ppm,
            (unsigned)cluster->durables);
-    for (unsigned k = 0; k < cluster->node_count; k++) w->nodes[k].started_us = cluster->hosts[k].node.started_us;
+    for (unsigned k = 0; k < cluster->node_count; k++)
+        w->nodes[k].started_us = cluster->hosts[k].node.started_us;
     witness_saw_call(w);
 }
 

@@ -1,5 +1,5 @@
-/* What redlock-admin can be told to do, and what each command is asked for beyond the settings. Each takes what was read from the
- * command line, does it, and returns the exit status. */
+/* What redlock-admin can be told to do, and what each command is asked for beyond the settings.
+ * Each takes what was read from the command line, does it, and returns the exit status. */
 #ifndef ADMIN_H
 #define ADMIN_H
 
@@ -28,10 +28,15 @@ struct scan_wishes {
 
 /* session: unused memory. is_patient: it waits until the holder has let its TTL pass. */
 int break_command(struct session *session, struct settings *settings, bool is_patient);
-int doctor_command(struct session *session, struct settings *settings, const struct doctor_wishes *wishes);
-int ping_command(struct session *session, struct settings *settings, uint32_t count, uint32_t interval_ms);
+int doctor_command(struct session *session, struct settings *settings,
+                   const struct doctor_wishes *wishes);
+int ping_command(struct session *session, struct settings *settings, uint32_t count,
+                 uint32_t interval_ms);
 int watch_command(struct session *session, struct settings *settings, uint32_t interval_ms);
-int scan_command(struct session *session, struct settings *settings, const struct scan_wishes *wishes); /* And what is held. */
-int exporter_command(struct session *session, struct settings *settings, const struct exporter_wishes *wishes);
+/* And what is held. */
+int scan_command(struct session *session, struct settings *settings,
+                 const struct scan_wishes *wishes);
+int exporter_command(struct session *session, struct settings *settings,
+                     const struct exporter_wishes *wishes);
 
 #endif

@@ -1,9 +1,10 @@
 /* break: takes a lock from its holder, by its token and never by the name alone.
  *
- * It looks at the keys of the nodes, and removes from each of them the value that begins with the token,
- * compared as a whole, so another client's value that was set there meanwhile stays. If the resource has
- * a counter of tickets, it becomes one more than the largest, so that the next holder's ticket is larger
- * than the broken one's also where the counter had been lost. Waiting clients are woken, as by a release.
+ * It looks at the keys of the nodes, and removes from each of them the value that begins with the
+ * token, compared as a whole, so another client's value that was set there meanwhile stays. If the
+ * resource has a counter of tickets, it becomes one more than the largest, so that the next
+ * holder's ticket is larger than the broken one's also where the counter had been lost. Waiting
+ * clients are woken, as by a release.
  *
  * It does so twice, since a holder whose extension a quorum confirmed a moment before sets the key
  * again where it is gone already. */
@@ -21,15 +22,19 @@
 #include "removal.h"
 
 enum {
-    VALUE_MAX = 400,            /* Bytes of a value that can be broken. It is a token, or a value of other libraries. */
-    PAUSE_US_MIN = 100 * 1000,  /* The pause between two looks of --wait-loss is a tenth of the time left, */
+    /* Bytes of a value that can be broken. It is a token, or a value of other libraries. */
+    VALUE_MAX = 400,
+    /* The pause between two looks of --wait-loss is a tenth of the time left, */
+    PAUSE_US_MIN = 100 * 1000,
     PAUSE_US_MAX = 2000 * 1000, /* within these. */
-    CLOCK_PART = 100,           /* A node's clock may differ from ours by so much of the time that passes, */
+    /* A node's clock may differ from ours by so much of the time that passes, */
+    CLOCK_PART = 100,
     CLOCK_SPARE_US = 2000,      /* and by this. */
     ROUNDS = 2,
     ROUNDS_APART_US = 20 * 1000 /* Longer than a command of the holder's is on its way. */
 };
-#define COUNTER_MAX ((uint64_t)9007199254740991)    /* The largest ticket, when there is no larger one. */
+/* The largest ticket, when there is no larger one. */
+#define COUNTER_MAX ((uint64_t)9007199254740991)
 
 enum outcome { OUTCOME_UNKNOWN, OUTCOME_REMOVED, OUTCOME_ABSENT, OUTCOME_OTHER };
 
@@ -38,8 +43,9 @@ static const char *const outcome_names[] = { "unknown", "removed", "absent", "an
 /* The state of one node. */
 struct spot {
     uint64_t seen_at;           /* The look that has seen the key last, and */
-    uint64_t ends_by, ends_after;   /* its end there, unless it is extended, by our clock, at the latest and
-                                     * at the earliest; 0: it was never seen. */
+    /* its end there, unless it is extended, by our clock, at the latest and at the earliest; 0: it
+     * was never seen. */
+    uint64_t ends_by, ends_after;
     enum outcome outcome;
     bool has_answered, has_it;  /* Its answers to the last look. */
     bool was_absent;            /* A look before found it so. */
@@ -55,7 +61,8 @@ struct breaking {
     size_t value_size;
     bool is_ambiguous, is_long; /* Several values begin so; one is longer than we can read. */
     bool is_endless;            /* A node has it without a TTL. */
-    bool is_shared;             /* A node has it as readers share it, and their tokens are elsewhere. */
+    /* A node has it as readers share it, and their tokens are elsewhere. */
+    bool is_shared;
     bool has_removed;           /* It was not left at looking. */
     unsigned answers, having;   /* Counts of the last look. */
     uint64_t began_at;          /* The last look. */
@@ -86,7 +93,8 @@ static void see_value(struct breaking *b, struct spot *spot, const struct redloc
         return;
     }
     if (is_first) memcpy(b->value, item->bytes, b->value_size = item->size);
-    b->is_ambiguous |= b->value_size != item->size || memcmp(b->value, item->bytes, item->size) != 0;
+    b->is_ambiguous |=
+        b->value_size != item->size || memcmp(b->value, item->bytes, item->size) != 0;
     spot->has_it = true;
 }
 
@@ -99,14 +107,18 @@ static bool hear(struct breaking *b, struct ask_all *all, unsigned k, struct red
 {
     if (ask_all_answer(all, k, item)) return true;
     if (item->type == REDLOCK_ITEM_ERROR)
-        item_note_refusal(item, &b->session->notes[k], "to break a lock takes ~RESOURCE* +getrange +pttl +get +set +del +eval: ");
+        item_note_refusal(
+            item, &b->session->notes[k],
+            "to break a lock takes ~RESOURCE* +getrange +pttl +get +set +del +eval: ");
     return false;
 }
 
-/* A node that may have forgotten a lock can still be freed of one; one that is another's copy has no word of its own. */
+/* A node that may have forgotten a lock can still be freed of one; one that is another's copy has
+ * no word of its own. */
 static bool counts(struct breaking *b, unsigned k)
 {
-    enum redlock_trouble trouble = redlock_node_trouble(redlock_engine(&b->session->client), k, redlock_now_us());
+    enum redlock_trouble trouble =
+        redlock_node_trouble(redlock_engine(&b->session->client), k, redlock_now_us());
 
     return trouble == REDLOCK_TROUBLE_NONE || trouble == REDLOCK_TROUBLE_RESTARTED;
 }
@@ -172,14 +184,16 @@ static void find_ticket(struct breaking *b)
     ask_all_begin(&all, b->session);
     ask_all_wait(&all, b->session, answers_until(b));
     for (unsigned k = 0; k < b->count; k++)
-        if (hear(b, &all, k, &item) && item_number(&item) > b->ticket) b->ticket = item_number(&item);
+        if (hear(b, &all, k, &item) && item_number(&item) > b->ticket)
+            b->ticket = item_number(&item);
     ask_all_end(&all, b->session);
 }
 
 /* It waits unless a signal comes. */
 static void wait_until(struct breaking *b, uint64_t until)
 {
-    while (redlock_now_us() < until && !session_must_end(b->session) && !b->session->fault) session_wait(b->session, until);
+    while (redlock_now_us() < until && !session_must_end(b->session) && !b->session->fault)
+        session_wait(b->session, until);
 }
 
 /* ---- --wait-loss ---- */
@@ -207,7 +221,8 @@ static bool is_extended(const struct breaking *b, const struct spot *before, con
     uint64_t look_us = redlock_now_us() - b->began_at;
 
     if (!now->has_it || before->ends_by == 0) return now->has_it && before->was_absent;
-    return before->was_absent || now->ends_by > before->ends_by + look_us + clock_spare(redlock_now_us() - before->seen_at);
+    return before->was_absent || now->ends_by > before->ends_by + look_us +
+                                                    clock_spare(redlock_now_us() - before->seen_at);
 }
 
 static bool any_is_extended(const struct breaking *b, const struct spot before[])
@@ -222,7 +237,8 @@ static bool is_early(const struct breaking *b)
 {
     for (unsigned k = 0; k < b->count; k++) {
         const struct spot *spot = &b->spots[k];
-        if (b->began_at + clock_spare(redlock_now_us() - spot->seen_at) < spot->ends_after) return true;
+        if (b->began_at + clock_spare(redlock_now_us() - spot->seen_at) < spot->ends_after)
+            return true;
     }
     return false;
 }
@@ -252,7 +268,8 @@ static enum redlock_status look_again(struct breaking *b)
     return is_early(b) ? REDLOCK_LOST : REDLOCK_OK;
 }
 
-/* OK: the time is over that the last extension gave it. TAKEN: its holder lives. LOST: it was released. */
+/* OK: the time is over that the last extension gave it. TAKEN: its holder lives. LOST:
+ * it was released. */
 static enum redlock_status wait_for_loss(struct breaking *b)
 {
     enum redlock_status status = REDLOCK_PENDING;
@@ -262,7 +279,8 @@ static enum redlock_status wait_for_loss(struct breaking *b)
     if (!b->settings->output.json)
         say("%s: waits for up to %s until its holder has lost it", b->settings->output.resource,
             text_duration(duration, end > now ? (end - now) / 1000 : 0));
-    while (status == REDLOCK_PENDING && redlock_now_us() < last_end(b) + CLOCK_SPARE_US) status = look_again(b);
+    while (status == REDLOCK_PENDING && redlock_now_us() < last_end(b) + CLOCK_SPARE_US)
+        status = look_again(b);
     return status == REDLOCK_PENDING ? REDLOCK_OK : status;
 }
 
@@ -273,8 +291,12 @@ static void judge_node(struct breaking *b, unsigned k, struct ask_all *all)
     struct spot *spot = &b->spots[k];
     struct redlock_item item;
 
-    if (!hear(b, all, k, &item) || item.type != REDLOCK_ITEM_INTEGER || spot->outcome == OUTCOME_REMOVED) return;
-    spot->outcome = item.integer > 0 ? OUTCOME_REMOVED : item.integer == 0 ? OUTCOME_ABSENT : OUTCOME_OTHER;
+    if (!hear(b, all, k, &item) || item.type != REDLOCK_ITEM_INTEGER ||
+        spot->outcome == OUTCOME_REMOVED)
+        return;
+    spot->outcome = item.integer > 0    ? OUTCOME_REMOVED
+                    : item.integer == 0 ? OUTCOME_ABSENT
+                                        : OUTCOME_OTHER;
 }
 
 static void remove_once(struct breaking *b, const char *ticket, const char *life)
@@ -318,7 +340,8 @@ static enum redlock_status remove_all(struct breaking *b)
         if (i > 0) wait_until(b, redlock_now_us() + ROUNDS_APART_US);
         remove_once(b, ticket, life);
     }
-    for (unsigned k = 0; k < b->count; k++) without += b->spots[k].outcome != OUTCOME_UNKNOWN && counts(b, k);
+    for (unsigned k = 0; k < b->count; k++)
+        without += b->spots[k].outcome != OUTCOME_UNKNOWN && counts(b, k);
     return without >= b->quorum ? REDLOCK_OK : REDLOCK_NO_QUORUM;
 }
 
@@ -351,15 +374,22 @@ static const char *describe(const struct breaking *b, enum redlock_status status
     case REDLOCK_TAKEN:     return "not broken: its holder lives, and has extended it";
     case REDLOCK_LOST:
         if (b->is_shared)
-            return "not broken: it is shared: if this is the token of one of its readers, 'redlock release' takes that one's part "
+            return "not broken: it is shared: if this is the token of one of its readers, 'redlock "
+                   "release' takes that one's part "
                    "away, with /s behind the 40 digits";
         return b->value_size > 0 ? "not broken: its holder has released it meanwhile"
                                  : "not broken: this token holds it on no node";
-    case REDLOCK_BAD_TOKEN: return b->is_long ? "not broken: the value of the key is too long for a token"
-                                              : "not broken: several values begin so: give all of the one that is meant";
-    case REDLOCK_BAD_STATE: return "not broken: the key has no TTL, so there is no loss to wait for: leave out --wait-loss";
-    case REDLOCK_NO_QUORUM: return b->has_removed ? "no quorum of nodes said that it is gone; the others may keep it"
-                                                  : "not broken: too few nodes answered, and none of them has this token";
+    case REDLOCK_BAD_TOKEN:
+        return b->is_long
+                   ? "not broken: the value of the key is too long for a token"
+                   : "not broken: several values begin so: give all of the one that is meant";
+    case REDLOCK_BAD_STATE:
+        return "not broken: the key has no TTL, so there is no loss to wait for: leave out "
+               "--wait-loss";
+    case REDLOCK_NO_QUORUM:
+        return b->has_removed
+                   ? "no quorum of nodes said that it is gone; the others may keep it"
+                   : "not broken: too few nodes answered, and none of them has this token";
     default:                return redlock_status_text(status);
     }
 }
@@ -367,7 +397,9 @@ static const char *describe(const struct breaking *b, enum redlock_status status
 /* The name that follows the token; NULL: none. */
 static const char *holder_of(const struct breaking *b)
 {
-    return b->value_size > REDLOCK_TOKEN_TEXT + 1 && b->value[REDLOCK_TOKEN_TEXT] == ' ' ? b->value + REDLOCK_TOKEN_TEXT + 1 : NULL;
+    return b->value_size > REDLOCK_TOKEN_TEXT + 1 && b->value[REDLOCK_TOKEN_TEXT] == ' '
+               ? b->value + REDLOCK_TOKEN_TEXT + 1
+               : NULL;
 }
 
 /* A holder that lives may believe for so long that it holds it. 0: no longer. */
@@ -383,11 +415,13 @@ static void say_nodes(struct breaking *b)
 {
     for (unsigned k = 0; k < b->count; k++) {
         struct session_note *note = &b->session->notes[k];
-        bool is_done = b->has_removed ? b->spots[k].outcome != OUTCOME_UNKNOWN : b->spots[k].has_answered;
+        bool is_done =
+            b->has_removed ? b->spots[k].outcome != OUTCOME_UNKNOWN : b->spots[k].has_answered;
         if (is_done) note->trouble = REDLOCK_TROUBLE_NONE;
         else if (note->trouble == REDLOCK_TROUBLE_NONE)
-            say("node %u (%s): no answer in time (it hangs, or the network does; if it is only slow: --node-timeout)", k,
-                redlock_node_address(&b->session->client, k));
+            say("node %u (%s): no answer in time (it hangs, or the network does; if it is only "
+                "slow: --node-timeout)",
+                k, redlock_node_address(&b->session->client, k));
     }
     report_nodes(b->session);
 }
@@ -399,11 +433,15 @@ static void say_what_it_means(struct breaking *b)
     char duration[TEXT_DURATION_MAX], tickets[96] = "";
 
     if (b->ticket > 0)
-        (void)print_text(tickets, sizeof tickets, ", unless what it works on refuses tickets below %" PRIu64, b->ticket);
+        (void)print_text(tickets, sizeof tickets,
+                         ", unless what it works on refuses tickets below %" PRIu64, b->ticket);
     if (b->is_endless || left_ms(b) > 0)
-        say("%s: if its holder%s%s%s lives it is not told: until it extends or releases, for %s, it may work on beside the next "
-            "holder%s", b->settings->output.resource, holder ? ", " : "", holder ? holder : "", holder ? "," : "",
-            b->is_endless ? "ever" : text_duration(duration, left_ms(b)), tickets);
+        say("%s: if its holder%s%s%s lives it is not told: until it extends or releases, for %s, "
+            "it may work on beside the next "
+            "holder%s",
+            b->settings->output.resource, holder ? ", " : "", holder ? holder : "",
+            holder ? "," : "", b->is_endless ? "ever" : text_duration(duration, left_ms(b)),
+            tickets);
 }
 
 static void say_result(struct breaking *b, enum redlock_status status)
@@ -416,7 +454,9 @@ static void say_result(struct breaking *b, enum redlock_status status)
     else
         say("%s: %s", b->settings->output.resource, describe(b, status));
     if (removed > 0) say_what_it_means(b);
-    if (status == REDLOCK_NO_QUORUM || (status == REDLOCK_OK && (b->settings->output.verbose || removed < b->having))) say_nodes(b);
+    if (status == REDLOCK_NO_QUORUM ||
+        (status == REDLOCK_OK && (b->settings->output.verbose || removed < b->having)))
+        say_nodes(b);
 }
 
 /* ---- For machines ---- */
@@ -458,11 +498,14 @@ static bool is_name_of_a_lock(const char *name)
     return name[0] != '\0' && strlen(name) <= REDLOCK_RESOURCE_MAX && !reserved_end(name);
 }
 
-static int break_in_session(struct session *session, const struct settings *settings, bool is_patient)
+static int break_in_session(struct session *session, const struct settings *settings,
+                            bool is_patient)
 {
     unsigned count = redlock_node_count(&session->client);
-    struct breaking b = { .session = session, .settings = settings, .is_patient = is_patient, .count = count,
-                          .quorum = redlock_quorum(count) };
+    struct breaking b = {
+        .session = session, .settings = settings, .is_patient = is_patient, .count = count,
+        .quorum = redlock_quorum(count)
+    };
     enum redlock_status status;
 
     if (!is_name_of_a_lock(settings->names[0])) {

@@ -1,4 +1,5 @@
-/* The checks: a function for each, which finds something, be it that all is well. checks_*.c have them. */
+/* The checks: a function for each, which finds something, be it that all is well.
+ * checks_*.c have them. */
 #ifndef CHECKS_H
 #define CHECKS_H
 
@@ -33,12 +34,14 @@ void judge_ears(struct judging *j);
 void judge_loading(struct judging *j);
 void judge_certificate(struct judging *j);      /* Nothing, without TLS. */
 void judge_canary(struct judging *j);           /* Nothing, unless it is declared durable. */
-void judge_vote(struct judging *j);             /* Finds nothing if it has no vote for a reason that is
-                                                 * reported. It runs after the checks that report. */
+/* Finds nothing if it has no vote for a reason that is reported. It runs after the
+ * checks that report. */
+void judge_vote(struct judging *j);
 
-/* Puts the present clock readings into the log, to be compared with at the next look; for a node that
- * does not answer, the earlier ones. The trace of a step stays for an hour, for which the step is found
- * again, since an alert takes its time. */
-void judge_note_clocks(const struct survey *survey, const struct judge_limits *limits, struct clock_log *log);
+/* Puts the present clock readings into the log, to be compared with at the next look; for a node
+ * that does not answer, the earlier ones. The trace of a step stays for an hour, for which the step
+ * is found again, since an alert takes its time. */
+void judge_note_clocks(const struct survey *survey, const struct judge_limits *limits,
+                       struct clock_log *log);
 
 #endif

@@ -11,8 +11,10 @@ enum { VERSION_MIN = 6 };
 static const char *fix_of_reach(const struct survey_node *node)
 {
     if (node->tls_fix) return node->tls_fix;
-    if (node->trouble == REDLOCK_TROUBLE_DENIED)    return "protected mode: give it a password (requirepass), or protected-mode no";
-    if (node->trouble == REDLOCK_TROUBLE_NOAUTH)    return "set REDLOCK_PASSWORD, or give --password-file";
+    if (node->trouble == REDLOCK_TROUBLE_DENIED)
+        return "protected mode: give it a password (requirepass), or protected-mode no";
+    if (node->trouble == REDLOCK_TROUBLE_NOAUTH)
+        return "set REDLOCK_PASSWORD, or give --password-file";
     if (node->trouble == REDLOCK_TROUBLE_WRONGPASS) return "check the password and --user";
     return "see that the server runs, that the address is right, and the password";
 }
@@ -23,7 +25,9 @@ void judge_reach(struct judging *j)
     const char *fix = fix_of_reach(node);
 
     if (node->is_reached) well(j, "answers");
-    else found(j, node->is_tls_refused ? SEVERITY_UNSAFE : SEVERITY_WARNING, fix, "cannot be reached: %s", node->trouble_text);
+    else
+        found(j, node->is_tls_refused ? SEVERITY_UNSAFE : SEVERITY_WARNING, fix,
+              "cannot be reached: %s", node->trouble_text);
 }
 
 void judge_version(struct judging *j)
@@ -33,7 +37,8 @@ void judge_version(struct judging *j)
     if (!version) return;
     if (j->node->has[FACT_VALKEY_VERSION]) well(j, "Valkey %s", j->node->told[FACT_VALKEY_VERSION]);
     else if (version[0] < '0' + VERSION_MIN && version[1] == '.')
-        found(j, SEVERITY_UNSAFE, "install Redis 6.0 or newer, or Valkey", "Redis %s is too old", version);
+        found(j, SEVERITY_UNSAFE, "install Redis 6.0 or newer, or Valkey", "Redis %s is too old",
+              version);
     else well(j, "Redis %s", version);
 }
 
@@ -51,9 +56,11 @@ static void judge_replicas(struct judging *j, uint64_t replicas)
     if (is_watched && replicas > 0)
         well(j, "a master behind sentinels, with %" PRIu64 " replica%s", replicas, plural);
     else if (is_watched)
-        found(j, SEVERITY_WARNING, "give it a replica", "has no replica that its sentinels could promote");
+        found(j, SEVERITY_WARNING, "give it a replica",
+              "has no replica that its sentinels could promote");
     else if (replicas > 0)
-        found(j, SEVERITY_WARNING, "take its replicas away, or with Sentinel name it sentinel://HOST,HOST,HOST/NAME",
+        found(j, SEVERITY_WARNING,
+              "take its replicas away, or with Sentinel name it sentinel://HOST,HOST,HOST/NAME",
               "has %" PRIu64 " replica%s: a failover forgets locks", replicas, plural);
     else well(j, "a master without replicas");
 }
@@ -61,34 +68,41 @@ static void judge_replicas(struct judging *j, uint64_t replicas)
 void judge_role(struct judging *j)
 {
     const struct survey_node *node = j->node;
-    bool is_replica = node->trouble == REDLOCK_TROUBLE_REPLICA || node->trouble == REDLOCK_TROUBLE_READONLY;
+    bool is_replica =
+        node->trouble == REDLOCK_TROUBLE_REPLICA || node->trouble == REDLOCK_TROUBLE_READONLY;
     uint64_t replicas, offset;
     const char *role = is_replica ? "slave" : text_of(j, FACT_ROLE);
 
     if (!role) return;
     if (strcmp(role, "master") != 0)
-        found(j, SEVERITY_UNSAFE, "REPLICAOF NO ONE, or name a server that is none", "is a replica: it has no vote");
+        found(j, SEVERITY_UNSAFE, "REPLICAOF NO ONE, or name a server that is none",
+              "is a replica: it has no vote");
     else if (survey_number(node, FACT_SECOND_OFFSET, &offset))      /* S30: -1 is no number. */
         found(j, SEVERITY_UNSAFE,
-              "30 s (--guard) after the failover: CONFIG SET repl-backlog-ttl 1, redis-cli --rdb FILE, 5 s later 3600; no replicas",
+              "30 s (--guard) after the failover: CONFIG SET repl-backlog-ttl 1, redis-cli --rdb "
+              "FILE, 5 s later 3600; no replicas",
               "was a replica: new clients give it no vote for the guard");
     else if (number_of(j, FACT_REPLICAS, &replicas)) judge_replicas(j, replicas);
 }
 
 void judge_mode(struct judging *j)
 {
-    bool is_cluster = j->node->trouble == REDLOCK_TROUBLE_CLUSTER, is_sentinel = j->node->trouble == REDLOCK_TROUBLE_SENTINEL;
+    bool is_cluster = j->node->trouble == REDLOCK_TROUBLE_CLUSTER,
+         is_sentinel = j->node->trouble == REDLOCK_TROUBLE_SENTINEL;
     const char *mode = is_cluster ? "cluster" : is_sentinel ? "sentinel" : text_of(j, FACT_MODE);
 
     if (!mode) return;
     if (strcmp(mode, "standalone") == 0) well(j, "stands alone");
     else if (strcmp(mode, "sentinel") == 0)
-        found(j, SEVERITY_UNSAFE, "name its master: sentinel://HOST,HOST,HOST/NAME", "is a Sentinel: it has no vote");
+        found(j, SEVERITY_UNSAFE, "name its master: sentinel://HOST,HOST,HOST/NAME",
+              "is a Sentinel: it has no vote");
     else if (j->limits->has_managed)
         found(j, SEVERITY_WARNING, "see Managed endpoints in redlock(7)",
-              "is in %s mode: two may hold a lock if a failover leaves the old master granting", mode);
+              "is in %s mode: two may hold a lock if a failover leaves the old master granting",
+              mode);
     else
-        found(j, SEVERITY_UNSAFE, "a server of its own; or the one endpoint of a service: redis://HOST?managed=1",
+        found(j, SEVERITY_UNSAFE,
+              "a server of its own; or the one endpoint of a service: redis://HOST?managed=1",
               "is a member of a %s: it has no vote", mode);
 }
 
@@ -118,9 +132,11 @@ void judge_same_server(struct judging *j)
         found(j, SEVERITY_UNSAFE, "name each server once", "is the %s", j->node->trouble_text);
         return;
     }
-    if (!j->node->has[FACT_RUN_ID] && (j->node->has[FACT_PROCESS_ID] || j->node->has[FACT_REPLID])) {
+    if (!j->node->has[FACT_RUN_ID] &&
+        (j->node->has[FACT_PROCESS_ID] || j->node->has[FACT_REPLID])) {
         found(j, SEVERITY_WARNING, "if none of the nodes has a replica: --trust-unknown",
-              "has no run_id: each client waits for the guard at its first contact, since a failover would not show");
+              "has no run_id: each client waits for the guard at its first contact, since a "
+              "failover would not show");
         return;
     }
     if (!text_of(j, FACT_RUN_ID)) return;
@@ -131,7 +147,8 @@ void judge_same_server(struct judging *j)
     }
     for (unsigned i = 0; i < survey->count; i++) {
         if (i == j->k || !is_same_host(&survey->nodes[i], j->node)) continue;
-        found(j, SEVERITY_WARNING, "put each node on a host of its own", "is on the host of node %u: one failure, two votes", i);
+        found(j, SEVERITY_WARNING, "put each node on a host of its own",
+              "is on the host of node %u: one failure, two votes", i);
         return;
     }
     well(j, "a server and a host of its own");
@@ -145,7 +162,8 @@ void judge_fingerprint(struct judging *j)
     char words[FINGERPRINT_WORDS_MAX];
 
     if (fingerprint->known == fingerprint->count)
-        well(j, "%s: the same wherever these nodes are used", fingerprint_describe(fingerprint, words));
+        well(j, "%s: the same wherever these nodes are used",
+             fingerprint_describe(fingerprint, words));
     else
         unknown(j, NULL, "%s", fingerprint_describe(fingerprint, words));
 }
@@ -157,8 +175,10 @@ void judge_count(struct judging *j)
     if (count == 1 && is_behind_sentinels(&j->survey->nodes[0]))
         well(j, "1 node, whose master its sentinels replace");
     else if (count < 3)
-        found(j, SEVERITY_WARNING, "3 or 5 nodes", "%u node%s: none may fail", count, count == 1 ? "" : "s");
+        found(j, SEVERITY_WARNING, "3 or 5 nodes", "%u node%s: none may fail", count,
+              count == 1 ? "" : "s");
     else if (count % 2 == 0)
-        found(j, SEVERITY_WARNING, "one node more, or less", "%u nodes: no more may fail than of %u", count, count - 1);
+        found(j, SEVERITY_WARNING, "one node more, or less",
+              "%u nodes: no more may fail than of %u", count, count - 1);
     else well(j, "%u nodes, of which %u may fail", count, count - quorum);
 }

@@ -79,7 +79,8 @@ static bool is_uuid(const uint8_t *value, size_t size)
     return true;
 }
 
-/* 20 to 24 letters and digits, or such as base64 has. Words have only the one, and chance has both. */
+/* 20 to 24 letters and digits, or such as base64 has. Words have only the one, and
+ * chance has both. */
 static bool is_random_text(const uint8_t *value, size_t size)
 {
     static const char others[] = { '+', '/', '=', '-', '_' };
@@ -89,7 +90,8 @@ static bool is_random_text(const uint8_t *value, size_t size)
     for (size_t i = 0; i < size; i++) {
         has_digit |= is_digit(value[i]);
         has_letter |= is_letter(value[i]);
-        if (!is_digit(value[i]) && !is_letter(value[i]) && !memchr(others, value[i], sizeof others)) return false;
+        if (!is_digit(value[i]) && !is_letter(value[i]) && !memchr(others, value[i], sizeof others))
+            return false;
     }
     return has_digit && has_letter;
 }
@@ -97,8 +99,10 @@ static bool is_random_text(const uint8_t *value, size_t size)
 bool scan_is_token(const uint8_t *value, size_t size)
 {
     if (size >= REDLOCK_TOKEN_TEXT && are_hex(value, REDLOCK_TOKEN_TEXT))
-        return size == REDLOCK_TOKEN_TEXT || (size <= REDLOCK_VALUE_TEXT && value[REDLOCK_TOKEN_TEXT] == ' ');
-    return (size == 32 && are_hex(value, size)) || is_uuid(value, size) || is_random_text(value, size);
+        return size == REDLOCK_TOKEN_TEXT ||
+               (size <= REDLOCK_VALUE_TEXT && value[REDLOCK_TOKEN_TEXT] == ' ');
+    return (size == 32 && are_hex(value, size)) || is_uuid(value, size) ||
+           is_random_text(value, size);
 }
 
 static bool is_locked(const struct scan_sight *sight)
@@ -119,7 +123,8 @@ bool scan_is_same(const struct scan_sight *a, const struct scan_sight *b)
     if (a->type == SIGHT_QUEUE)
         return a->value_size >= REDLOCK_TOKEN_TEXT && b->value_size >= REDLOCK_TOKEN_TEXT &&
                memcmp(a->value, b->value, REDLOCK_TOKEN_TEXT) == 0;
-    return a->type == SIGHT_STRING && a->value_size == b->value_size && memcmp(a->value, b->value, a->value_size) == 0;
+    return a->type == SIGHT_STRING && a->value_size == b->value_size &&
+           memcmp(a->value, b->value, a->value_size) == 0;
 }
 
 /* ---- One value ---- */
@@ -158,13 +163,15 @@ static unsigned count_unknown(const struct scan_sight sights[], unsigned count)
 {
     unsigned unknown = 0;
 
-    for (unsigned k = 0; k < count; k++) unknown += sights[k].type == SIGHT_UNKNOWN || sights[k].type == SIGHT_FORGOTTEN;
+    for (unsigned k = 0; k < count; k++)
+        unknown += sights[k].type == SIGHT_UNKNOWN || sights[k].type == SIGHT_FORGOTTEN;
     return unknown;
 }
 
 /* S7: a held value is not removed, and one that may be held is not. A holder with those nodes that
  * cannot tell would have a quorum. */
-static void judge_value(struct scan_judgement *j, const struct scan_sight sights[], unsigned count, unsigned k)
+static void judge_value(struct scan_judgement *j, const struct scan_sight sights[], unsigned count,
+                        unsigned k)
 {
     struct group group = group_of(sights, count, k);
     unsigned may_hold = group.with_ttl + count_unknown(sights, count);
@@ -181,7 +188,8 @@ static void judge_value(struct scan_judgement *j, const struct scan_sight sights
 
 /* ---- All of them ---- */
 
-/* The longest time after which a quorum of the best value's keys is still there; of a value on fewer nodes, until the last ends. */
+/* The longest time after which a quorum of the best value's keys is still there; of a value on
+ * fewer nodes, until the last ends. */
 static void find_end(struct scan_judgement *j, const struct scan_sight sights[], unsigned count)
 {
     unsigned wanted = j->agreeing >= redlock_quorum(count) ? redlock_quorum(count) : 1;
@@ -191,7 +199,8 @@ static void find_end(struct scan_judgement *j, const struct scan_sight sights[],
         uint64_t ttl = (uint64_t)sights[k].ttl_ms;
         if (!scan_is_same(&sights[k], &sights[j->best]) || sights[k].ttl_ms < 0) continue;
         for (unsigned i = 0; i < count; i++)
-            longer += scan_is_same(&sights[i], &sights[j->best]) && (sights[i].ttl_ms < 0 || sights[i].ttl_ms >= sights[k].ttl_ms);
+            longer += scan_is_same(&sights[i], &sights[j->best]) &&
+                      (sights[i].ttl_ms < 0 || sights[i].ttl_ms >= sights[k].ttl_ms);
         if (longer < wanted || (j->has_end && ttl < j->ends_in_ms)) continue;
         j->has_end = true;
         j->ends_in_ms = ttl < UINT32_MAX ? (uint32_t)ttl : UINT32_MAX;
@@ -199,7 +208,8 @@ static void find_end(struct scan_judgement *j, const struct scan_sight sights[],
     if (wanted == 1 && j->classes & BIT(NO_TTL)) j->has_end = false;
 }
 
-static uint32_t classes_of_best(const struct scan_judgement *j, const struct scan_sight sights[], unsigned count, unsigned values)
+static uint32_t classes_of_best(const struct scan_judgement *j, const struct scan_sight sights[],
+                                unsigned count, unsigned values)
 {
     unsigned quorum = redlock_quorum(count), unknown = count_unknown(sights, count);
     bool is_shared = sights[j->best].type == SIGHT_SHARED;
@@ -213,18 +223,23 @@ static uint32_t classes_of_best(const struct scan_judgement *j, const struct sca
     return j->classes & BIT(NO_TTL) ? 0 : BIT(LEFTOVER);
 }
 
-static uint32_t classes_of_ttls(const struct scan_judgement *j, const struct scan_sight sights[], unsigned count, uint32_t guard_ms)
+static uint32_t classes_of_ttls(const struct scan_judgement *j, const struct scan_sight sights[],
+                                unsigned count, uint32_t guard_ms)
 {
     struct group group = group_of(sights, count, j->best);
     uint32_t classes = 0;
 
     for (unsigned k = 0; k < count; k++)
-        if (guard_ms > 0 && is_locked(&sights[k]) && sights[k].ttl_ms > (int64_t)guard_ms) classes |= BIT(TTL_OVER_GUARD);
+        if (guard_ms > 0 && is_locked(&sights[k]) && sights[k].ttl_ms > (int64_t)guard_ms)
+            classes |= BIT(TTL_OVER_GUARD);
     if (sights[j->best].type == SIGHT_SHARED || group.with_ttl < 2) return classes;
-    return group.longest - group.shortest > UNLIKE_MS + group.longest / UNLIKE_PART ? classes | BIT(TTL_UNLIKE) : classes;
+    return group.longest - group.shortest > UNLIKE_MS + group.longest / UNLIKE_PART
+               ? classes | BIT(TTL_UNLIKE)
+               : classes;
 }
 
-static void judge_locks(struct scan_judgement *j, const struct scan_sight sights[], unsigned count, uint32_t guard_ms)
+static void judge_locks(struct scan_judgement *j, const struct scan_sight sights[], unsigned count,
+                        uint32_t guard_ms)
 {
     unsigned values = 0;
 
@@ -240,7 +255,8 @@ static void judge_locks(struct scan_judgement *j, const struct scan_sight sights
     j->classes |= classes_of_ttls(j, sights, count, guard_ms);
 }
 
-/* Redisson excludes, and is excluded by, whatever key is there; but its locks are no strings, so nobody else can tell them. */
+/* Redisson excludes, and is excluded by, whatever key is there; but its locks are no strings, so
+ * nobody else can tell them. */
 static void judge_others(struct scan_judgement *j, const struct scan_sight sights[], unsigned count)
 {
     bool has_data = false, has_ticket = false, has_redisson = false;
@@ -252,11 +268,13 @@ static void judge_others(struct scan_judgement *j, const struct scan_sight sight
         if (sights[k].type == SIGHT_REDISSON && sights[k].ttl_ms < 0) j->classes |= BIT(NO_TTL);
     }
     if (has_redisson) j->classes |= BIT(REDISSON);
-    if (has_ticket || has_data + has_redisson + (j->agreeing > 0) > 1) j->classes |= BIT(IN_THE_WAY);
+    if (has_ticket || has_data + has_redisson + (j->agreeing > 0) > 1)
+        j->classes |= BIT(IN_THE_WAY);
     else if (has_data)                                                 j->classes |= BIT(DATA);
 }
 
-static void judge_queue(struct scan_judgement *j, const struct scan_sight sights[], unsigned count, unsigned k)
+static void judge_queue(struct scan_judgement *j, const struct scan_sight sights[], unsigned count,
+                        unsigned k)
 {
     struct group group = group_of(sights, count, k);
 
@@ -268,8 +286,9 @@ static void judge_queue(struct scan_judgement *j, const struct scan_sight sights
     j->ends_in_ms = group.longest < UINT32_MAX ? (uint32_t)group.longest : UINT32_MAX;
 }
 
-/* Such a key is only looked at for a reason. There are readers without a mark, or a queue, or there is
- * no TTL. If the first of a queue asks for the lock now and then the second look sees something else. */
+/* Such a key is only looked at for a reason. There are readers without a mark, or a queue, or there
+ * is no TTL. If the first of a queue asks for the lock now and then the second look
+ * sees something else. */
 static void judge_beside(struct scan_judgement *j, const struct scan_sight sights[], unsigned count)
 {
     for (unsigned k = 0; k < count; k++) {
@@ -280,8 +299,8 @@ static void judge_beside(struct scan_judgement *j, const struct scan_sight sight
     }
 }
 
-void scan_judge(struct scan_judgement *judgement, const struct scan_sight sights[], unsigned count, bool is_beside,
-                uint32_t guard_ms)
+void scan_judge(struct scan_judgement *judgement, const struct scan_sight sights[], unsigned count,
+                bool is_beside, uint32_t guard_ms)
 {
     *judgement = (struct scan_judgement){ 0 };
     for (unsigned k = 0; k < count; k++) judgement->answers += sights[k].type != SIGHT_UNKNOWN;

@@ -57,7 +57,8 @@ static void read_records(struct clock_log *log, FILE *file)
     read_boot_id(id);
     (void)print_text(head, sizeof head, "redlock-clocks 2 %s", id);
     if (!read_line(file, line) || strcmp(line, head) != 0) return;
-    while (log->count < REDLOCK_NODES_MAX && read_line(file, line)) log->count += read_record(line, &log->records[log->count]);
+    while (log->count < REDLOCK_NODES_MAX && read_line(file, line))
+        log->count += read_record(line, &log->records[log->count]);
 }
 
 bool clock_log_read(struct clock_log *log, const char *path)
@@ -88,10 +89,12 @@ static bool write_records(void *context, int fd)
     read_boot_id(id);
     is_written = write_line(fd, line, print_text(line, sizeof line, "redlock-clocks 2 %s\n", id));
     for (unsigned i = 0; is_written && i < log->count; i++)
-        is_written = write_line(fd, line, print_text(line, sizeof line, "%" PRIu64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %s\n",
-                                                     log->records[i].at_us, log->records[i].since_boot_us,
-                                                     log->records[i].give_or_take_us, log->records[i].stepped_at_us,
-                                                     log->records[i].address));
+        is_written = write_line(fd, line,
+                                print_text(line, sizeof line,
+                                           "%" PRIu64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %s\n",
+                                           log->records[i].at_us, log->records[i].since_boot_us,
+                                           log->records[i].give_or_take_us,
+                                           log->records[i].stepped_at_us, log->records[i].address));
     return is_written;
 }
 

@@ -1,4 +1,5 @@
-/* doctor: finds the faults of the nodes, before they hurt. It asks (survey.c), judges (judge.c) and prints. */
+/* doctor: finds the faults of the nodes, before they hurt. It asks (survey.c), judges
+ * (judge.c) and prints. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +19,8 @@
 #include "trial.h"
 
 enum {
-    PATIENCE = 4,                   /* Patience in node timeouts. A node that is slower than one is to be judged so. */
+    /* Patience in node timeouts. A node that is slower than one is to be judged so. */
+    PATIENCE = 4,
     RATE_US = 2 * 1000 * 1000       /* Between two looks at a clock. */
 };
 
@@ -37,7 +39,9 @@ struct doctor {
 static int exit_of_findings(const struct doctor *d)
 {
     if (d->survey.reached < d->survey.quorum) return EXIT_UNREACHED;
-    return d->findings.worst == SEVERITY_UNSAFE ? EXIT_UNSAFE : d->findings.worst == SEVERITY_OK ? EXIT_SUCCESS : EXIT_WARNING;
+    return d->findings.worst == SEVERITY_UNSAFE ? EXIT_UNSAFE
+           : d->findings.worst == SEVERITY_OK   ? EXIT_SUCCESS
+                                                : EXIT_WARNING;
 }
 
 /* Those that will have a vote, but not yet. */
@@ -45,7 +49,8 @@ static unsigned count_restarted(const struct doctor *d)
 {
     unsigned count = 0;
 
-    for (unsigned k = 0; k < d->survey.count; k++) count += d->survey.nodes[k].trouble == REDLOCK_TROUBLE_RESTARTED;
+    for (unsigned k = 0; k < d->survey.count; k++)
+        count += d->survey.nodes[k].trouble == REDLOCK_TROUBLE_RESTARTED;
     return count;
 }
 
@@ -57,12 +62,14 @@ static const char *describe_verdict(const struct doctor *d, char *text, size_t s
     text += used;
     size -= (size_t)used;
     if (d->survey.reached < quorum)
-        (void)print_text(text, size, "only %u can be reached, so nobody can lock", d->survey.reached);
+        (void)print_text(text, size, "only %u can be reached, so nobody can lock",
+                         d->survey.reached);
     else if (safe < quorum)  (void)print_text(text, size, "too few to rely on a lock");
     else if (safe == quorum) (void)print_text(text, size, "the next failure stops the locks");
     else                     (void)print_text(text, size, "%u may fail", safe - quorum);
     if (count_restarted(d) > 0 && d->survey.reached >= quorum)
-        (void)print_text(text + strlen(text), size - strlen(text), "; %u restarted and cannot vote yet", count_restarted(d));
+        (void)print_text(text + strlen(text), size - strlen(text),
+                         "; %u restarted and cannot vote yet", count_restarted(d));
     return text - used;
 }
 
@@ -78,12 +85,14 @@ static void print_finding(const struct doctor *d, const struct finding *finding)
 {
     static const char *const words[] = { "ok", "UNKNOWN", "WARNING", "UNSAFE" };
     size_t size = strlen(finding->text);
-    bool is_sentence = size > 0 && finding->text[size - 1] == '.';      /* A server's words may be a sentence. */
+    /* A server's words may be a sentence. */
+    bool is_sentence = size > 0 && finding->text[size - 1] == '.';
 
     print_place(d, finding);
     (void)print("  %s  %s", words[finding->severity], finding->text);
     if (finding->fix[0] != '\0') (void)print("%s Fix: %s", is_sentence ? "" : ".", finding->fix);
-    if (d->settings->output.verbose)    (void)print("  [%u %s]", finding->check, judge_name(finding->check));
+    if (d->settings->output.verbose)
+        (void)print("  [%u %s]", finding->check, judge_name(finding->check));
     (void)print("\n");
 }
 
@@ -92,7 +101,8 @@ static bool is_shown(const struct doctor *d, const struct finding *finding)
 {
     bool is_on_all = finding->node == JUDGE_NO_NODE;
 
-    return d->settings->output.verbose || finding->severity >= (is_on_all ? SEVERITY_UNKNOWN : SEVERITY_WARNING);
+    return d->settings->output.verbose ||
+           finding->severity >= (is_on_all ? SEVERITY_UNKNOWN : SEVERITY_WARNING);
 }
 
 static bool is_told_together(const struct finding *finding, unsigned k)
@@ -161,10 +171,12 @@ static void json_member(const char *name, const char *text)
 
 static void json_finding(const struct doctor *d, const struct finding *finding)
 {
-    (void)print("{\"check\":%u,\"name\":\"%s\",\"node\":", finding->check, judge_name(finding->check));
+    (void)print("{\"check\":%u,\"name\":\"%s\",\"node\":", finding->check,
+                judge_name(finding->check));
     if (finding->node == JUDGE_NO_NODE) (void)print("null");
     else                                (void)print("%u", finding->node);
-    json_member("address", finding->node == JUDGE_NO_NODE ? NULL : d->survey.nodes[finding->node].address);
+    json_member("address",
+                finding->node == JUDGE_NO_NODE ? NULL : d->survey.nodes[finding->node].address);
     json_member("severity", severity_name(finding->severity));
     json_member("text", finding->text);
     json_member("meaning", judge_meaning(finding->check));
@@ -181,10 +193,12 @@ static void json_told(const char *name, const struct survey_node *node, enum fac
 static void json_clock(const struct survey_clock *clock)
 {
     if (clock->is_known)
-        (void)print(",\"clock_ahead_us\":%" PRId64 ",\"clock_give_or_take_us\":%" PRIu64 ",\"round_trip_us\":%" PRIu64,
+        (void)print(",\"clock_ahead_us\":%" PRId64 ",\"clock_give_or_take_us\":%" PRIu64
+                    ",\"round_trip_us\":%" PRIu64,
                     clock->ahead_us, clock->give_or_take_us, clock->worst_us);
     else
-        (void)print(",\"clock_ahead_us\":null,\"clock_give_or_take_us\":null,\"round_trip_us\":null");
+        (void)print(
+            ",\"clock_ahead_us\":null,\"clock_give_or_take_us\":null,\"round_trip_us\":null");
 }
 
 static void json_node(const struct doctor *d, unsigned k)
@@ -195,9 +209,11 @@ static void json_node(const struct doctor *d, unsigned k)
     json_member("address", node->address);
     (void)print(",\"reached\":%s,\"votes\":%s", node->is_reached ? "true" : "false",
                 judge_vote_of(node, &d->limits) ? "true" : "false");
-    json_told("server_version", node, node->has[FACT_VALKEY_VERSION] ? FACT_VALKEY_VERSION : FACT_VERSION);
+    json_told("server_version", node,
+              node->has[FACT_VALKEY_VERSION] ? FACT_VALKEY_VERSION : FACT_VERSION);
     json_clock(&node->clock);
-    if (node->certificate_ends > 0) (void)print(",\"certificate_ends\":%" PRIu64, node->certificate_ends);
+    if (node->certificate_ends > 0)
+        (void)print(",\"certificate_ends\":%" PRIu64, node->certificate_ends);
     json_member("trouble", node->trouble ? node->trouble_text : NULL);
     (void)print("}");
 }
@@ -206,9 +222,11 @@ static void print_json(const struct doctor *d)
 {
     char verdict[160];
 
-    output_json_begin(stdout, &d->settings->output, NULL, REDLOCK_OK, describe_verdict(d, verdict, sizeof verdict));
-    (void)print("\"exit\":%d,\"severity\":\"%s\",\"safe\":%u,\"reached\":%u,\"quorum\":%u", exit_of_findings(d),
-                severity_name(d->findings.worst), d->findings.safe, d->survey.reached, d->survey.quorum);
+    output_json_begin(stdout, &d->settings->output, NULL, REDLOCK_OK,
+                      describe_verdict(d, verdict, sizeof verdict));
+    (void)print("\"exit\":%d,\"severity\":\"%s\",\"safe\":%u,\"reached\":%u,\"quorum\":%u",
+                exit_of_findings(d), severity_name(d->findings.worst), d->findings.safe,
+                d->survey.reached, d->survey.quorum);
     json_member("fingerprint", d->survey.fingerprint.known > 0 ? d->survey.fingerprint.text : NULL);
     (void)print(",\"findings\":[");
     for (unsigned i = 0; i < d->findings.count; i++) {
@@ -231,10 +249,11 @@ static enum redlock_status look(struct doctor *d)
 {
     char key[REDLOCK_RESOURCE_MAX];
     struct survey_wishes wishes = {
-        .patience_ms = d->settings->options.engine.node_timeout_ms, .rate_us = d->wishes->quick ? 0 : RATE_US,
-        .user = d->wishes->check_user, .key = key, .probe = d->wishes->check_user ? SURVEY_PROBE : key,
-        .channel = d->settings->redisson ? "redisson_lock__channel:{doctor}" : "redlock:doctor", .parts = d->limits.parts,
-        .durable = d->limits.durable
+        .patience_ms = d->settings->options.engine.node_timeout_ms,
+        .rate_us = d->wishes->quick ? 0 : RATE_US, .user = d->wishes->check_user, .key = key,
+        .probe = d->wishes->check_user ? SURVEY_PROBE : key,
+        .channel = d->settings->redisson ? "redisson_lock__channel:{doctor}" : "redlock:doctor",
+        .parts = d->limits.parts, .durable = d->limits.durable
     };
     enum redlock_status status;
 
@@ -249,7 +268,8 @@ static bool keep_clocks(struct doctor *d)
 {
     judge_note_clocks(&d->survey, &d->limits, &d->log);
     if (clock_log_write(&d->log, d->wishes->state_file)) return true;
-    say("the state file %s could not be written: %s", d->wishes->state_file, text_system_error(errno));
+    say("the state file %s could not be written: %s", d->wishes->state_file,
+        text_system_error(errno));
     return false;
 }
 
@@ -278,14 +298,17 @@ static void print_ready(const struct doctor *d, enum ready ready, int code, cons
     bool is_ready = ready == READY_YES;
 
     if (d->settings->output.json) {
-        output_json_begin(stdout, &d->settings->output, NULL, is_ready ? REDLOCK_OK : REDLOCK_TIMEOUT, is_ready ? NULL : why);
+        output_json_begin(stdout, &d->settings->output, NULL,
+                          is_ready ? REDLOCK_OK : REDLOCK_TIMEOUT, is_ready ? NULL : why);
         (void)print("\"exit\":%d,\"ready\":%s}\n", code, is_ready ? "true" : "false");
     } else if (is_ready) {
-        (void)print("all %u nodes vote, give tickets, and have every lock that is held\n", d->survey.count);
+        (void)print("all %u nodes vote, give tickets, and have every lock that is held\n",
+                    d->survey.count);
     } else if (ready == READY_NEVER) {
         say("whether another node may be restarted cannot be told: %s", why);
     } else {
-        say("waited for %s, and no other node may be restarted yet: %s", text_duration(duration, d->settings->wait_ms), why);
+        say("waited for %s, and no other node may be restarted yet: %s",
+            text_duration(duration, d->settings->wait_ms), why);
     }
 }
 
@@ -310,7 +333,8 @@ static int wait_until_ready(struct doctor *d)
     return output_written("the findings") ? exit_of_ready(d, ready) : EXIT_TROUBLE;
 }
 
-/* The session gets more patience and more trust than locks have, so that nodes that those do without can be examined. */
+/* The session gets more patience and more trust than locks have, so that nodes that those do
+ * without can be examined. */
 static void prepare(struct doctor *d, struct settings *settings, const struct doctor_wishes *wishes)
 {
     struct redlock_config *engine = &settings->options.engine;
@@ -318,17 +342,20 @@ static void prepare(struct doctor *d, struct settings *settings, const struct do
     judge_limits_init(&d->limits, settings);
     if (wishes->state_file) {
         if (!clock_log_read(&d->log, wishes->state_file))
-            refuse(settings, "--state: %s cannot be read: %s", wishes->state_file, text_system_error(errno));
+            refuse(settings, "--state: %s cannot be read: %s", wishes->state_file,
+                   text_system_error(errno));
         d->limits.log = &d->log;
     }
     if (settings->wait_ms > 0) scan_prepare(settings);
     engine->trust_unknown = true;
-    if (engine->node_timeout_ms < REDLOCK_TTL_MS_MAX / PATIENCE) engine->node_timeout_ms *= PATIENCE;
+    if (engine->node_timeout_ms < REDLOCK_TTL_MS_MAX / PATIENCE)
+        engine->node_timeout_ms *= PATIENCE;
     d->settings = settings;
     d->wishes = wishes;
 }
 
-int doctor_command(struct session *session, struct settings *settings, const struct doctor_wishes *wishes)
+int doctor_command(struct session *session, struct settings *settings,
+                   const struct doctor_wishes *wishes)
 {
     static struct doctor doctor;    /* Large. */
     int code;

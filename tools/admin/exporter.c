@@ -8,13 +8,15 @@
 #include "rounds.h"
 #include "scan.h"
 
-enum { PATIENCE = 4 };          /* It waits for a node so many times as long as a lock does, since a slow
-                                 * node is a figure, too. */
+/* It waits for a node so many times as long as a lock does, since a slow node is a figure, too. */
+enum { PATIENCE = 4 };
 
 static void scan(struct exporter *e)
 {
-    struct scan_order order = { .rate = SCAN_RATE, .apart_ms = SCAN_APART_MS, .guard_ms = e->limits.guard_ms, .context = e,
-                                .goes_on = rounds_go_on };
+    struct scan_order order = {
+        .rate = SCAN_RATE, .apart_ms = SCAN_APART_MS, .guard_ms = e->limits.guard_ms, .context = e,
+        .goes_on = rounds_go_on
+    };
     static struct scan_counts counts;
     uint64_t began_at = redlock_now_us();
     enum redlock_status status = scan_nodes(e->session, &order, &counts);
@@ -29,7 +31,8 @@ static void scan(struct exporter *e)
 
 static void wait_until(struct exporter *e, uint64_t until)
 {
-    while (redlock_now_us() < until && !e->session->fault && !session_must_end(e->session)) session_wait(e->session, until);
+    while (redlock_now_us() < until && !e->session->fault && !session_must_end(e->session))
+        session_wait(e->session, until);
 }
 
 static bool is_scan_due(const struct exporter *e)
@@ -56,8 +59,10 @@ static void run_once(struct exporter *e)
 
 /* ---- All of it ---- */
 
-/* The session gets more patience and more trust than locks have, so that nodes that those do without can be examined. */
-static void prepare(struct exporter *e, struct settings *settings, const struct exporter_wishes *wishes)
+/* The session gets more patience and more trust than locks have, so that nodes that those do
+ * without can be examined. */
+static void prepare(struct exporter *e, struct settings *settings,
+                    const struct exporter_wishes *wishes)
 {
     struct redlock_config *engine = &settings->options.engine;
 
@@ -65,7 +70,8 @@ static void prepare(struct exporter *e, struct settings *settings, const struct 
     if (!wishes->once) e->limits.log = &e->clocks;
     scan_prepare(settings);
     engine->trust_unknown = true;
-    if (engine->node_timeout_ms < REDLOCK_TTL_MS_MAX / PATIENCE) engine->node_timeout_ms *= PATIENCE;
+    if (engine->node_timeout_ms < REDLOCK_TTL_MS_MAX / PATIENCE)
+        engine->node_timeout_ms *= PATIENCE;
     e->settings = settings;
     e->wishes = wishes;
     if (wishes->cluster) e->labels[0] = (struct figures_label){ "cluster", wishes->cluster };
@@ -78,7 +84,8 @@ static bool listen_if_asked(struct exporter *e)
     if (!e->wishes->listen) return true;
     e->http = http_open(e->wishes->listen, why);
     if (!e->http) say("cannot listen on %s: %s", e->wishes->listen, why);
-    else if (!http_start(e->http)) say("cannot listen on %s: the system gives no thread", e->wishes->listen);
+    else if (!http_start(e->http))
+        say("cannot listen on %s: the system gives no thread", e->wishes->listen);
     else {
         say("listens on http://%s/metrics", http_address(e->http));
         return true;
@@ -88,7 +95,8 @@ static bool listen_if_asked(struct exporter *e)
 
 static int export(struct exporter *e)
 {
-    for (unsigned k = 0; k < redlock_node_count(&e->session->client); k++) (void)node_label(&e->session->client, k, e->names[k]);
+    for (unsigned k = 0; k < redlock_node_count(&e->session->client); k++)
+        (void)node_label(&e->session->client, k, e->names[k]);
     if (!listen_if_asked(e)) return EXIT_TROUBLE;
     if (e->wishes->once) run_once(e);
     else                 run(e);
@@ -100,7 +108,8 @@ static int export(struct exporter *e)
     return e->wishes->once && e->has_failed ? EXIT_TROUBLE : EXIT_SUCCESS;
 }
 
-int exporter_command(struct session *session, struct settings *settings, const struct exporter_wishes *wishes)
+int exporter_command(struct session *session, struct settings *settings,
+                     const struct exporter_wishes *wishes)
 {
     static struct exporter exporter;        /* Large. */
     int code;

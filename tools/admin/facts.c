@@ -46,11 +46,13 @@ const struct survey_need survey_needs[] = {
     { "+unsubscribe", { "UNSUBSCRIBE", SURVEY_CHANNEL } },
     { NULL, { NULL } }
 };
-_Static_assert(sizeof survey_needs / sizeof survey_needs[0] <= (size_t)SURVEY_NEEDS_MAX, "each has a place");
+_Static_assert(sizeof survey_needs / sizeof survey_needs[0] <= (size_t)SURVEY_NEEDS_MAX,
+               "each has a place");
 
 enum survey_purpose survey_purpose(const struct survey_need *need, unsigned parts)
 {
-    const unsigned wake_ups = RIGHTS_PART('w') | RIGHTS_PART('z'), of = rights_of(need->rule) & parts;
+    const unsigned wake_ups = RIGHTS_PART('w') | RIGHTS_PART('z'),
+                   of = rights_of(need->rule) & parts;
 
     if (need->words[1] && strcmp(need->words[1], REDLOCK_CANARY) == 0) return FOR_MEMORY;
     if (strcmp(need->rule, "+evalsha") == 0) return FOR_SPEED;
@@ -100,8 +102,8 @@ const char *survey_rule(enum question question)
     return rules[question];
 }
 
-/* An error of any other kind comes from a server that has looked at the words; and MOVED or ASK from a managed one, which has
- * looked at the key. */
+/* An error of any other kind comes from a server that has looked at the words; and MOVED or ASK
+ * from a managed one, which has looked at the key. */
 const char *survey_barrier(const struct survey_node *node)
 {
     const char *words = node->errors[QUESTION_WRITE];
@@ -167,27 +169,34 @@ static uint64_t field_number(const char *fields, size_t size, const char *name)
     uint64_t number = 0;
     size_t name_size = strlen(name), i = 0;
 
-    while (i + name_size <= size && !(memcmp(fields + i, name, name_size) == 0 && (i == 0 || fields[i - 1] == ','))) i++;
-    for (i += name_size; i < size && fields[i] >= '0' && fields[i] <= '9' && number < UINT64_MAX / 100; i++)
+    while (i + name_size <= size &&
+           !(memcmp(fields + i, name, name_size) == 0 && (i == 0 || fields[i - 1] == ',')))
+        i++;
+    for (i += name_size;
+         i < size && fields[i] >= '0' && fields[i] <= '9' && number < UINT64_MAX / 100; i++)
         number = number * 10 + (uint64_t)(fields[i] - '0');
     return number;
 }
 
 static bool forgets_keys(const char *command, size_t size)
 {
-    return is_text(command, size, "flushall") || is_text(command, size, "flushdb") || is_text(command, size, "swapdb");
+    return is_text(command, size, "flushall") || is_text(command, size, "flushdb") ||
+           is_text(command, size, "swapdb");
 }
 
-/* "cmdstat_flushall:calls=1,usec=7,usec_per_call=7.00,rejected_calls=0,failed_calls=0" is the line of a
- * command that was called. */
-static void read_command(struct survey_node *node, const char *command, size_t size, const char *fields, size_t fields_size)
+/* "cmdstat_flushall:calls=1,usec=7,usec_per_call=7.00,rejected_calls=0,failed_calls=0" is the line
+ * of a command that was called. */
+static void read_command(struct survey_node *node, const char *command, size_t size,
+                         const char *fields, size_t fields_size)
 {
     uint64_t flushes = 0, slowest = 0, mean = field_number(fields, fields_size, "usec_per_call=");
-    uint64_t refused = field_number(fields, fields_size, "failed_calls="), calls = field_number(fields, fields_size, "calls=");
+    uint64_t refused = field_number(fields, fields_size, "failed_calls="),
+             calls = field_number(fields, fields_size, "calls=");
 
     (void)survey_number(node, FACT_FLUSHES, &flushes);
     (void)survey_number(node, FACT_SLOWEST_MEAN, &slowest);
-    if (forgets_keys(command, size)) tell_number(node, FACT_FLUSHES, flushes + (calls > refused ? calls - refused : 0));
+    if (forgets_keys(command, size))
+        tell_number(node, FACT_FLUSHES, flushes + (calls > refused ? calls - refused : 0));
     if (mean <= slowest) return;
     tell_number(node, FACT_SLOWEST_MEAN, mean);
     tell(node, FACT_SLOWEST_NAME, command, size);
@@ -198,13 +207,15 @@ static void read_info_line(struct survey_node *node, const char *line, size_t si
 {
     static const char command[] = "cmdstat_";
     const char *colon = memchr(line, ':', size);
-    size_t key_size = colon ? (size_t)(colon - line) : 0, value_size = colon ? size - key_size - 1 : 0;
+    size_t key_size = colon ? (size_t)(colon - line) : 0,
+           value_size = colon ? size - key_size - 1 : 0;
     enum fact fact = find_fact(line, key_size);
 
     if (!colon || line[0] == '#') return;
     if (fact != FACT_COUNT) tell(node, fact, colon + 1, value_size);
     if (key_size > sizeof command - 1 && memcmp(line, command, sizeof command - 1) == 0)
-        read_command(node, line + sizeof command - 1, key_size - (sizeof command - 1), colon + 1, value_size);
+        read_command(node, line + sizeof command - 1, key_size - (sizeof command - 1), colon + 1,
+                     value_size);
 }
 
 void survey_read_info(struct survey_node *node, const char *text, size_t size)
@@ -221,7 +232,8 @@ void survey_read_info(struct survey_node *node, const char *text, size_t size)
 
 /* ---- Replies ---- */
 
-/* The next value of the reply, and all of a string. Its pieces are moved together, over the earlier ones. */
+/* The next value of the reply, and all of a string. Its pieces are moved together, over
+ * the earlier ones. */
 static bool next_value(struct redlock_question *reply, struct redlock_item *item)
 {
     uint8_t *at;
@@ -250,12 +262,14 @@ static void tell_item(struct survey_node *node, enum fact fact, const struct red
 }
 
 /* Commands that were never called have no line. */
-static void read_info(struct survey_node *node, enum question question, const struct redlock_item *item)
+static void read_info(struct survey_node *node, enum question question,
+                      const struct redlock_item *item)
 {
     static const char head[] = "# Commandstats";
 
     if (!is_string(item)) return;
-    if (question == QUESTION_INFO_COMMANDS && item->size >= sizeof head - 1 && memcmp(item->bytes, head, sizeof head - 1) == 0) {
+    if (question == QUESTION_INFO_COMMANDS && item->size >= sizeof head - 1 &&
+        memcmp(item->bytes, head, sizeof head - 1) == 0) {
         tell_number(node, FACT_FLUSHES, 0);
         tell_number(node, FACT_SLOWEST_MEAN, 0);
     }
@@ -274,7 +288,8 @@ static void read_setting(struct survey_node *node, struct redlock_question *repl
 }
 
 /* Each entry is [id, time, us, [argument, ...], ...], for the longest call, and its command. */
-static void read_slowlog(struct survey_node *node, const struct redlock_item *first, struct redlock_question *reply)
+static void read_slowlog(struct survey_node *node, const struct redlock_item *first,
+                         struct redlock_question *reply)
 {
     struct redlock_item item;
     int64_t longest = 0;
@@ -294,7 +309,8 @@ static void read_slowlog(struct survey_node *node, const struct redlock_item *fi
     }
 }
 
-static void read_refusal(struct survey_node *node, enum question question, const struct redlock_item *item)
+static void read_refusal(struct survey_node *node, enum question question,
+                         const struct redlock_item *item)
 {
     bool is_forbidden = item->size > 6 && memcmp(item->bytes, "NOPERM", 6) == 0;
 
@@ -302,10 +318,10 @@ static void read_refusal(struct survey_node *node, enum question question, const
     (void)text_printable(node->errors[question], SURVEY_ERROR_MAX, item->bytes, item->size);
 }
 
-static const enum fact single_facts[QUESTION_COUNT] = {
-    [QUESTION_EVAL] = FACT_SCRIPT_ANSWER, [QUESTION_SCRIPT] = FACT_SCRIPT_SHA, [QUESTION_WHOAMI] = FACT_USER,
-    [QUESTION_CANARY] = FACT_CANARY
-};
+static const enum fact single_facts[QUESTION_COUNT] = { [QUESTION_EVAL] = FACT_SCRIPT_ANSWER,
+                                                        [QUESTION_SCRIPT] = FACT_SCRIPT_SHA,
+                                                        [QUESTION_WHOAMI] = FACT_USER,
+                                                        [QUESTION_CANARY] = FACT_CANARY };
 
 void survey_read(struct survey_node *node, enum question question, struct redlock_question *reply)
 {
@@ -333,9 +349,10 @@ static bool item_has(const struct redlock_item *item, const char *text)
     return false;
 }
 
-/* "ERR Command 'evalsha' not found", "ERR User 'app' not found"; anything else is of a server that has no ACL DRYRUN, or refuses
- * it. One command's answer says nothing of the next. */
-static void read_no_permission(struct survey_node *node, unsigned need, const struct redlock_item *item)
+/* "ERR Command 'evalsha' not found", "ERR User 'app' not found"; anything else is of a server that
+ * has no ACL DRYRUN, or refuses it. One command's answer says nothing of the next. */
+static void read_no_permission(struct survey_node *node, unsigned need,
+                               const struct redlock_item *item)
 {
     bool is_unknown = item_has(item, "' not found");
 
@@ -345,11 +362,13 @@ static void read_no_permission(struct survey_node *node, unsigned need, const st
     } else if (is_unknown && item_has(item, "ERR User '")) {
         (void)text_printable(node->no_user, sizeof node->no_user, item->bytes, item->size);
     } else if (node->dry_run != ANSWER_GIVEN) {
-        node->dry_run = item->size > 6 && memcmp(item->bytes, "NOPERM", 6) == 0 ? ANSWER_REFUSED : ANSWER_ERROR;
+        node->dry_run =
+            item->size > 6 && memcmp(item->bytes, "NOPERM", 6) == 0 ? ANSWER_REFUSED : ANSWER_ERROR;
     }
 }
 
-/* "OK"; or in words that the user "has no permissions to run the 'set' command" or to access a key or a channel. */
+/* "OK"; or in words that the user "has no permissions to run the 'set' command" or to access a key
+ * or a channel. */
 void survey_read_permission(struct survey_node *node, unsigned need, struct redlock_question *reply)
 {
     struct redlock_item item;
@@ -360,6 +379,8 @@ void survey_read_permission(struct survey_node *node, unsigned need, struct redl
         return;
     }
     node->dry_run = ANSWER_GIVEN;
-    node->permissions[need] = (uint8_t)(is_text((const char *)item.bytes, item.size, "OK") ? PERMISSION_GIVEN
-                                      : item_has(&item, " to run ") ? PERMISSION_REFUSED : PERMISSION_KEY_REFUSED);
+    node->permissions[need] =
+        (uint8_t)(is_text((const char *)item.bytes, item.size, "OK") ? PERMISSION_GIVEN
+                  : item_has(&item, " to run ")                      ? PERMISSION_REFUSED
+                                                                     : PERMISSION_KEY_REFUSED);
 }

@@ -9,71 +9,72 @@
 #include "../redlock/notes.h"
 
 /* A question, with the command, and the rule that an ACL must allow for it. A SET with NX and XX is
- * refused by all servers, as the syntax error that it is, and changes nothing; but a server that cannot
- * be written to reports that first, see survey_barrier. */
-#define SURVEY_QUESTIONS(X)                                                                          \
-    X(INFO_SERVER, "+info", "INFO", "server")                                                        \
-    X(INFO_PERSISTENCE, "+info", "INFO", "persistence")                                              \
-    X(INFO_MEMORY, "+info", "INFO", "memory")                                                        \
-    X(INFO_STATS, "+info", "INFO", "stats")                                                          \
-    X(INFO_REPLICATION, "+info", "INFO", "replication")                                              \
-    X(INFO_CLIENTS, "+info", "INFO", "clients")                                                      \
-    X(INFO_COMMANDS, "+info", "INFO", "commandstats")                                                \
-    X(APPENDFSYNC, "+config|get", "CONFIG", "GET", "appendfsync")                                    \
-    X(FSYNC_ON_REWRITE, "+config|get", "CONFIG", "GET", "no-appendfsync-on-rewrite")                 \
-    X(SAVE, "+config|get", "CONFIG", "GET", "save")                                                  \
-    X(STOP_WRITES, "+config|get", "CONFIG", "GET", "stop-writes-on-bgsave-error")                    \
-    X(TIMEOUT, "+config|get", "CONFIG", "GET", "timeout")                                            \
-    X(OUTPUT_LIMIT, "+config|get", "CONFIG", "GET", "client-output-buffer-limit")                    \
-    X(CLIENTS_MEMORY, "+config|get", "CONFIG", "GET", "maxmemory-clients")                           \
-    X(MAX_CLIENTS, "+config|get", "CONFIG", "GET", "maxclients")    /* Before 6.2 INFO does not tell it. */ \
-    X(SLOWLOG, "+slowlog|get", "SLOWLOG", "GET", "16")                                               \
-    X(EVAL, "+eval", "EVAL", "return 'yes'", "0")                                                    \
-    X(SCRIPT, "+script|load", "SCRIPT", "LOAD", "return 1")                                          \
-    X(WRITE, "+set ~redlock:doctor:*", "SET", SURVEY_KEY, "-", "NX", "XX")                           \
-    X(CANARY, "+get ~redlock:canary*", "GET", REDLOCK_CANARY)       /* Only durable nodes are asked. */       \
+ * refused by all servers, as the syntax error that it is, and changes nothing; but a server that
+ * cannot be written to reports that first, see survey_barrier. */
+#define SURVEY_QUESTIONS(X) \
+    X(INFO_SERVER, "+info", "INFO", "server") \
+    X(INFO_PERSISTENCE, "+info", "INFO", "persistence") \
+    X(INFO_MEMORY, "+info", "INFO", "memory") \
+    X(INFO_STATS, "+info", "INFO", "stats") \
+    X(INFO_REPLICATION, "+info", "INFO", "replication") \
+    X(INFO_CLIENTS, "+info", "INFO", "clients") \
+    X(INFO_COMMANDS, "+info", "INFO", "commandstats") \
+    X(APPENDFSYNC, "+config|get", "CONFIG", "GET", "appendfsync") \
+    X(FSYNC_ON_REWRITE, "+config|get", "CONFIG", "GET", "no-appendfsync-on-rewrite") \
+    X(SAVE, "+config|get", "CONFIG", "GET", "save") \
+    X(STOP_WRITES, "+config|get", "CONFIG", "GET", "stop-writes-on-bgsave-error") \
+    X(TIMEOUT, "+config|get", "CONFIG", "GET", "timeout") \
+    X(OUTPUT_LIMIT, "+config|get", "CONFIG", "GET", "client-output-buffer-limit") \
+    X(CLIENTS_MEMORY, "+config|get", "CONFIG", "GET", "maxmemory-clients") \
+    X(MAX_CLIENTS, "+config|get", "CONFIG", "GET", \
+      "maxclients") /* Before 6.2 INFO does not tell it. */ \
+    X(SLOWLOG, "+slowlog|get", "SLOWLOG", "GET", "16") \
+    X(EVAL, "+eval", "EVAL", "return 'yes'", "0") \
+    X(SCRIPT, "+script|load", "SCRIPT", "LOAD", "return 1") \
+    X(WRITE, "+set ~redlock:doctor:*", "SET", SURVEY_KEY, "-", "NX", "XX") \
+    X(CANARY, "+get ~redlock:canary*", "GET", REDLOCK_CANARY) /* Only durable nodes are asked. */ \
     X(WHOAMI, "+acl|whoami", "ACL", "WHOAMI")
 
 /* A fact's question, and its name in INFO or CONFIG GET. */
-#define SURVEY_FACTS(X)                                                                              \
-    X(RUN_ID, INFO_SERVER, "run_id")                                                                 \
-    X(PROCESS_ID, INFO_SERVER, "process_id")                                                         \
-    X(VERSION, INFO_SERVER, "redis_version")                                                         \
-    X(VALKEY_VERSION, INFO_SERVER, "valkey_version")                                                 \
-    X(MODE, INFO_SERVER, "redis_mode")                                                               \
-    X(UPTIME, INFO_SERVER, "uptime_in_seconds")                                                      \
-    X(LOADING, INFO_PERSISTENCE, "loading")                                                          \
-    X(ASYNC_LOADING, INFO_PERSISTENCE, "async_loading")                                              \
-    X(AOF, INFO_PERSISTENCE, "aof_enabled")                                                          \
-    X(AOF_WRITE, INFO_PERSISTENCE, "aof_last_write_status")                                          \
-    X(AOF_DELAYED, INFO_PERSISTENCE, "aof_delayed_fsync")                                            \
-    X(RDB_SAVE, INFO_PERSISTENCE, "rdb_last_bgsave_status")                                          \
-    X(USED_MEMORY, INFO_MEMORY, "used_memory")                                                       \
-    X(MAX_MEMORY, INFO_MEMORY, "maxmemory")                                                          \
-    X(POLICY, INFO_MEMORY, "maxmemory_policy")                                                       \
-    X(EVICTED, INFO_STATS, "evicted_keys")                                                           \
-    X(REJECTED, INFO_STATS, "rejected_connections")                                                  \
-    X(ROLE, INFO_REPLICATION, "role")           /* "master", "slave" */                              \
-    X(REPLICAS, INFO_REPLICATION, "connected_slaves")                                                \
-    X(REPLID, INFO_REPLICATION, "master_replid")                                                     \
-    X(SECOND_OFFSET, INFO_REPLICATION, "second_repl_offset")                                         \
-    X(CLIENTS, INFO_CLIENTS, "connected_clients")                                                    \
-    X(MAX_CLIENTS, INFO_CLIENTS, "maxclients")                                                       \
-    X(APPENDFSYNC, APPENDFSYNC, "appendfsync")                                                       \
-    X(FSYNC_ON_REWRITE, FSYNC_ON_REWRITE, "no-appendfsync-on-rewrite")                               \
-    X(SAVE, SAVE, "save")                                                                            \
-    X(STOP_WRITES, STOP_WRITES, "stop-writes-on-bgsave-error")                                       \
-    X(TIMEOUT, TIMEOUT, "timeout")                                                                   \
-    X(OUTPUT_LIMIT, OUTPUT_LIMIT, "client-output-buffer-limit")                                      \
-    X(CLIENTS_MEMORY, CLIENTS_MEMORY, "maxmemory-clients")                                           \
-    X(FLUSHES, INFO_COMMANDS, "")               /* Calls of FLUSHALL, FLUSHDB and SWAPDB. */         \
-    X(SLOWEST_MEAN, INFO_COMMANDS, "")          /* The largest usec_per_call, in whole us. */        \
-    X(SLOWEST_NAME, INFO_COMMANDS, "")          /* The command that it is of. */                     \
-    X(SLOW_CALL, SLOWLOG, "")                   /* The longest of the last calls, in us; 0: none. */ \
-    X(SLOW_NAME, SLOWLOG, "")                                                                        \
-    X(SCRIPT_ANSWER, EVAL, "")                                                                       \
-    X(SCRIPT_SHA, SCRIPT, "")                                                                        \
-    X(CANARY, CANARY, "")                                                                            \
+#define SURVEY_FACTS(X) \
+    X(RUN_ID, INFO_SERVER, "run_id") \
+    X(PROCESS_ID, INFO_SERVER, "process_id") \
+    X(VERSION, INFO_SERVER, "redis_version") \
+    X(VALKEY_VERSION, INFO_SERVER, "valkey_version") \
+    X(MODE, INFO_SERVER, "redis_mode") \
+    X(UPTIME, INFO_SERVER, "uptime_in_seconds") \
+    X(LOADING, INFO_PERSISTENCE, "loading") \
+    X(ASYNC_LOADING, INFO_PERSISTENCE, "async_loading") \
+    X(AOF, INFO_PERSISTENCE, "aof_enabled") \
+    X(AOF_WRITE, INFO_PERSISTENCE, "aof_last_write_status") \
+    X(AOF_DELAYED, INFO_PERSISTENCE, "aof_delayed_fsync") \
+    X(RDB_SAVE, INFO_PERSISTENCE, "rdb_last_bgsave_status") \
+    X(USED_MEMORY, INFO_MEMORY, "used_memory") \
+    X(MAX_MEMORY, INFO_MEMORY, "maxmemory") \
+    X(POLICY, INFO_MEMORY, "maxmemory_policy") \
+    X(EVICTED, INFO_STATS, "evicted_keys") \
+    X(REJECTED, INFO_STATS, "rejected_connections") \
+    X(ROLE, INFO_REPLICATION, "role") /* "master", "slave" */ \
+    X(REPLICAS, INFO_REPLICATION, "connected_slaves") \
+    X(REPLID, INFO_REPLICATION, "master_replid") \
+    X(SECOND_OFFSET, INFO_REPLICATION, "second_repl_offset") \
+    X(CLIENTS, INFO_CLIENTS, "connected_clients") \
+    X(MAX_CLIENTS, INFO_CLIENTS, "maxclients") \
+    X(APPENDFSYNC, APPENDFSYNC, "appendfsync") \
+    X(FSYNC_ON_REWRITE, FSYNC_ON_REWRITE, "no-appendfsync-on-rewrite") \
+    X(SAVE, SAVE, "save") \
+    X(STOP_WRITES, STOP_WRITES, "stop-writes-on-bgsave-error") \
+    X(TIMEOUT, TIMEOUT, "timeout") \
+    X(OUTPUT_LIMIT, OUTPUT_LIMIT, "client-output-buffer-limit") \
+    X(CLIENTS_MEMORY, CLIENTS_MEMORY, "maxmemory-clients") \
+    X(FLUSHES, INFO_COMMANDS, "")      /* Calls of FLUSHALL, FLUSHDB and SWAPDB. */ \
+    X(SLOWEST_MEAN, INFO_COMMANDS, "") /* The largest usec_per_call, in whole us. */ \
+    X(SLOWEST_NAME, INFO_COMMANDS, "") /* The command that it is of. */ \
+    X(SLOW_CALL, SLOWLOG, "")          /* The longest of the last calls, in us; 0: none. */ \
+    X(SLOW_NAME, SLOWLOG, "") \
+    X(SCRIPT_ANSWER, EVAL, "") \
+    X(SCRIPT_SHA, SCRIPT, "") \
+    X(CANARY, CANARY, "") \
     X(USER, WHOAMI, "")
 
 enum question {
@@ -91,7 +92,8 @@ enum fact {
 };
 
 enum {
-    SURVEY_TEXT_MAX = 104,      /* Bytes of a fact, with its NUL; client-output-buffer-limit has some 80. */
+    /* Bytes of a fact, with its NUL; client-output-buffer-limit has some 80. */
+    SURVEY_TEXT_MAX = 104,
     SURVEY_ERROR_MAX = 128,
     SURVEY_WORDS_MAX = 5,       /* Words of a question. */
     SURVEY_SAMPLES = 5,         /* Samples of TIME, in a look at a clock. */
@@ -102,7 +104,8 @@ enum {
 enum survey_answer {
     ANSWER_NONE,        /* It was not asked, or did not answer. */
     ANSWER_REFUSED,     /* The ACL does not allow it. */
-    ANSWER_ERROR,       /* Any other error, as of a command that the server does not know or that was renamed. */
+    /* Any other error, as of a command that the server does not know or that was renamed. */
+    ANSWER_ERROR,
     ANSWER_GIVEN
 };
 
@@ -113,8 +116,9 @@ struct survey_clock {
     enum survey_answer answer;  /* The answer to the last TIME. */
     uint64_t at_us;             /* redlock_now_us() in that middle. */
     int64_t ahead_us;           /* Ahead of our wall clock. Less than 0: it is late. */
-    int64_t since_boot_us;      /* The node's wall clock less redlock_now_us(). It changes if the clock is
-                                 * stepped or runs at another rate. */
+    /* The node's wall clock less redlock_now_us(). It changes if the clock is stepped or runs at
+     * another rate. */
+    int64_t since_boot_us;
     uint64_t give_or_take_us;
     uint64_t worst_us;          /* The longest of the round trips. */
 };
@@ -125,7 +129,8 @@ enum survey_permission {
     PERMISSION_GIVEN,
     PERMISSION_REFUSED,
     PERMISSION_KEY_REFUSED,     /* The command yes, but not with this key or channel. */
-    PERMISSION_NO_COMMAND       /* The server has no command of this name, because it was renamed, or disabled. */
+    /* The server has no command of this name, because it was renamed, or disabled. */
+    PERMISSION_NO_COMMAND
 };
 
 enum survey_purpose {
@@ -137,10 +142,12 @@ enum survey_purpose {
     FOR_WAKE_UPS        /* or clients that wait are woken late. */
 };
 
-/* One need of locks, as ACL DRYRUN is asked, and the rule that allows it, by which rights.h knows its users. */
+/* One need of locks, as ACL DRYRUN is asked, and the rule that allows it, by which rights.h knows
+ * its users. */
 struct survey_need {
     const char *rule;
-    const char *words[4];       /* SURVEY_KEY and SURVEY_CHANNEL stand for the key and the channel of the wishes. */
+    /* SURVEY_KEY and SURVEY_CHANNEL stand for the key and the channel of the wishes. */
+    const char *words[4];
 };
 #define SURVEY_KEY "%key"
 #define SURVEY_CHANNEL "%channel"
@@ -151,7 +158,8 @@ enum survey_purpose survey_purpose(const struct survey_need *need, unsigned part
 
 struct survey_node {
     const char *address;
-    char host[INET6_ADDRSTRLEN];    /* The IP address that the last connection led to. "": there was none, or it is a socket's. */
+    /* The IP address that the last connection led to. "": there was none, or it is a socket's. */
+    char host[INET6_ADDRSTRLEN];
     bool is_reached;            /* It answers, though it may refuse a question, see trouble. */
     bool was_asked;             /* All questions were put to it. */
     bool votes, gives_tickets;
@@ -165,10 +173,12 @@ struct survey_node {
     char told[FACT_COUNT][SURVEY_TEXT_MAX];     /* "": not reported. */
     bool has[FACT_COUNT];
     uint8_t permissions[SURVEY_NEEDS_MAX];      /* enum survey_permission, of survey_needs[]. */
-    enum survey_answer dry_run;                 /* Could ACL DRYRUN be asked? GIVEN: of one command at least. */
-    char no_user[SURVEY_ERROR_MAX];             /* "": the node knows the user whose permissions are looked at. */
-    enum redlock_vote trial;                    /* The vote on a lock that was tried there (doctor --write);
-                                                 * PENDING: none was. */
+    /* Could ACL DRYRUN be asked? GIVEN: of one command at least. */
+    enum survey_answer dry_run;
+    /* "": the node knows the user whose permissions are looked at. */
+    char no_user[SURVEY_ERROR_MAX];
+    /* The vote on a lock that was tried there (doctor --write); PENDING: none was. */
+    enum redlock_vote trial;
     char trial_text[TROUBLE_TEXT_MAX];          /* The reason, unless it is GRANTED. */
     struct survey_clock clock, later;           /* later: at least wishes.rate_us after it. */
 };
@@ -183,13 +193,14 @@ struct survey {
     struct survey_node nodes[REDLOCK_NODES_MAX];
 };
 
-/* The question that a fact comes from, the node's answer to that, and the rule that an ACL must allow
- * for it, such as "+info". */
+/* The question that a fact comes from, the node's answer to that, and the rule that an ACL must
+ * allow for it, such as "+info". */
 enum question survey_question(enum fact fact);
 enum survey_answer survey_asked(const struct survey_node *node, enum fact fact);
 const char *survey_rule(enum question question);
 
-/* The node's words when it refuses all writes, such as "NOREPLICAS ...". NULL: it does not, or nobody knows. */
+/* The node's words when it refuses all writes, such as "NOREPLICAS ...". NULL: it does not, or
+ * nobody knows. */
 const char *survey_barrier(const struct survey_node *node);
 
 /* The number that a fact is. False: it was not reported, or is none. */
@@ -197,11 +208,13 @@ bool survey_number(const struct survey_node *node, enum fact fact, uint64_t *num
 
 /* ---- How answers are read ---- */
 
-/* The words of a question's command, of which SURVEY_KEY stands for the probe of the wishes, and NULL. */
+/* The words of a question's command, of which SURVEY_KEY stands for the probe of the
+ * wishes, and NULL. */
 extern const char *const survey_words[QUESTION_COUNT][SURVEY_WORDS_MAX + 1];
 
 /* The answer of ACL DRYRUN about a need. */
-void survey_read_permission(struct survey_node *node, unsigned need, struct redlock_question *reply);
+void survey_read_permission(struct survey_node *node, unsigned need,
+                            struct redlock_question *reply);
 
 /* Reads a node's answer to a question, as items of the reply, until none is left. */
 void survey_read(struct survey_node *node, enum question question, struct redlock_question *reply);

@@ -66,7 +66,8 @@ void figures_us(struct figures *figures, int64_t us, const struct figures_label 
     uint64_t size = us < 0 ? 0 - (uint64_t)us : (uint64_t)us;
 
     begin_line(figures, labels);
-    (void)print_to(figures->file, "%s%" PRIu64 ".%06" PRIu64 "\n", us < 0 ? "-" : "", size / 1000000, size % 1000000);
+    (void)print_to(figures->file, "%s%" PRIu64 ".%06" PRIu64 "\n", us < 0 ? "-" : "",
+                   size / 1000000, size % 1000000);
 }
 
 bool figures_end(struct figures *figures)

@@ -1,8 +1,9 @@
 /* Figures in the text format of Prometheus, in memory. Knows no node.
  *
- * (The library has a writer as well, for the metrics of locks in redlock_metrics.h. It needs no libc and no
- * memory, and gives its text in pages. This one has negative numbers, any labels, and values that must be made
- * printable. One for both would be public functions of the library that no user of locks has a use for.) */
+ * (The library has a writer as well, for the metrics of locks in redlock_metrics.h. It needs no
+ * libc and no memory, and gives its text in pages. This one has negative numbers, any labels, and
+ * values that must be made printable. One for both would be public functions of the library that no
+ * user of locks has a use for.) */
 #ifndef FIGURES_H
 #define FIGURES_H
 
@@ -22,7 +23,8 @@ struct figures {
     char *text;                 /* size bytes, when it is ended. */
     size_t size;
     const char *name;           /* The name of the metric that was begun. */
-    const struct figures_label *labels;     /* Labels of every line; up to one whose name is NULL. */
+    /* Labels of every line; up to one whose name is NULL. */
+    const struct figures_label *labels;
 };
 
 /* labels must stay. False: there is no memory. */
@@ -31,7 +33,8 @@ bool figures_begin(struct figures *figures, const struct figures_label *labels);
 /* Begins one metric, "gauge" or "counter", with a sentence that explains it. Its lines follow. */
 void figures_metric(struct figures *figures, const char *name, const char *type, const char *help);
 
-/* A line of it, with a number, or seconds. labels: of this line; NULL: none; values are any text. */
+/* A line of it, with a number, or seconds. labels: of this line; NULL: none; values
+ * are any text. */
 void figures_number(struct figures *figures, uint64_t number, const struct figures_label *labels);
 void figures_us(struct figures *figures, int64_t us, const struct figures_label *labels);
 

@@ -21,10 +21,12 @@
 enum {
     HEAD_MAX = 256,             /* Bytes of an answer before the text. */
     BACKLOG = 64,
-    REFUSED_PAUSE_MS = 100      /* Nobody is accepted for so long if the system has no descriptor for a client. */
+    /* Nobody is accepted for so long if the system has no descriptor for a client. */
+    REFUSED_PAUSE_MS = 100
 };
 
-/* One version of the text that is handed out. It goes when a newer one is there and no answer is made of it any longer. */
+/* One version of the text that is handed out. It goes when a newer one is there and no answer is
+ * made of it any longer. */
 struct version {
     unsigned users;
     size_t size;
@@ -35,7 +37,8 @@ enum stage { STAGE_ASKED, STAGE_ANSWERED, STAGE_ENDED };
 
 struct client {
     int fd;                     /* -1: none. */
-    enum stage stage;           /* It is being read; answered; or has got all, and is waited for until it closes. */
+    /* It is being read; answered; or has got all, and is waited for until it closes. */
+    enum stage stage;
     uint64_t since_us;
     char request[HTTP_REQUEST_MAX];
     size_t request_size;
@@ -99,9 +102,11 @@ bool http_give(struct http *http, const char *text, size_t size)
 
 static void answer(struct client *client, const char *status, const char *more, const char *body)
 {
-    int size = print_text(client->head, sizeof client->head,
-                          "HTTP/1.1 %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\n%s"
-                          "Connection: close\r\n\r\n%s", status, strlen(body), more, body);
+    int size = print_text(
+        client->head, sizeof client->head,
+        "HTTP/1.1 %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\n%s"
+        "Connection: close\r\n\r\n%s",
+        status, strlen(body), more, body);
 
     client->head_size = (size_t)size;
     client->stage = STAGE_ANSWERED;
@@ -112,12 +117,15 @@ static void answer_metrics(struct http *http, struct client *client, bool is_hea
     struct version *version = take_newest(http);
 
     if (!version) {
-        answer(client, "503 Service Unavailable", "Retry-After: 1\r\n", "The nodes are being asked for the first time.\n");
+        answer(client, "503 Service Unavailable", "Retry-After: 1\r\n",
+               "The nodes are being asked for the first time.\n");
         return;
     }
-    client->head_size = (size_t)print_text(client->head, sizeof client->head,
-                                           "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
-                                           "Content-Length: %zu\r\nConnection: close\r\n\r\n", version->size);
+    client->head_size = (size_t)print_text(
+        client->head, sizeof client->head,
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
+        "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+        version->size);
     client->stage = STAGE_ANSWERED;
     if (is_head_only) drop(http, version);
     else              client->version = version;
@@ -150,7 +158,8 @@ static void answer_line(struct http *http, struct client *client, char *line)
     }
     is_head = strcmp(method, "HEAD") == 0;
     if (!is_head && strcmp(method, "GET") != 0)
-        answer(client, "405 Method Not Allowed", "Allow: GET, HEAD\r\n", "There is nothing but GET and HEAD.\n");
+        answer(client, "405 Method Not Allowed", "Allow: GET, HEAD\r\n",
+               "There is nothing but GET and HEAD.\n");
     else if (strcmp(target, "/metrics") != 0)
         answer(client, "404 Not Found", "", "Look at /metrics.\n");
     else
@@ -183,7 +192,8 @@ static void end_client(struct http *http, struct client *client)
     client->version = NULL;
 }
 
-/* Bytes after its request are thrown away, since closing with bytes unread would take the answer from it. */
+/* Bytes after its request are thrown away, since closing with bytes unread would take the answer
+ * from it. */
 static void discard(struct http *http, struct client *client)
 {
     char bytes[1024];
@@ -302,17 +312,23 @@ static int look_at_times(struct http *http, uint64_t now)
     return until == UINT64_MAX ? -1 : (int)((until - now) / 1000 + 1);
 }
 
-/* Gathers the events to wait for. They are the end, new clients, and present ones; `whose` maps each but the
- * first two to its client. No entry is empty, since poll() refuses more than a process may have descriptors. */
-static nfds_t gather(const struct http *http, uint64_t now, struct pollfd fds[HTTP_CLIENTS + 2], unsigned whose[HTTP_CLIENTS + 2])
+/* Gathers the events to wait for. They are the end, new clients, and present ones; `whose` maps
+ * each but the first two to its client. No entry is empty, since poll() refuses more than a process
+ * may have descriptors. */
+static nfds_t gather(const struct http *http, uint64_t now, struct pollfd fds[HTTP_CLIENTS + 2],
+                     unsigned whose[HTTP_CLIENTS + 2])
 {
     nfds_t count = 2;
 
     fds[0] = (struct pollfd){ .fd = http->stop[0], .events = POLLIN };
-    fds[1] = (struct pollfd){ .fd = http->deaf_until_us > now ? -1 : http->listener, .events = POLLIN };
+    fds[1] = (struct pollfd){
+        .fd = http->deaf_until_us > now ? -1 : http->listener, .events = POLLIN
+    };
     for (unsigned i = 0; i < HTTP_CLIENTS; i++) {
         if (http->clients[i].fd < 0) continue;
-        fds[count] = (struct pollfd){ .fd = http->clients[i].fd, .events = wanted(&http->clients[i]) };
+        fds[count] = (struct pollfd){
+            .fd = http->clients[i].fd, .events = wanted(&http->clients[i])
+        };
         whose[count++] = i;
     }
     return count;
@@ -356,7 +372,9 @@ static bool read_host(const char *host, uint16_t port, union address *address)
     address->v4.sin_family = AF_INET;
     address->v4.sin_port = htons(port);
     address->v4.sin_addr.s_addr = htonl(*host == '*' ? INADDR_ANY : INADDR_LOOPBACK);
-    if (*host == '\0' || strcmp(host, "*") == 0 || inet_pton(AF_INET, host, &address->v4.sin_addr) == 1) return true;
+    if (*host == '\0' || strcmp(host, "*") == 0 ||
+        inet_pton(AF_INET, host, &address->v4.sin_addr) == 1)
+        return true;
     memset(address, 0, sizeof *address);
     address->v6.sin6_family = AF_INET6;
     address->v6.sin6_port = htons(port);
@@ -390,10 +408,12 @@ static void write_address(struct http *http)
     (void)getsockname(http->listener, &address.plain, &size);
     if (address.plain.sa_family == AF_INET6) {
         (void)inet_ntop(AF_INET6, &address.v6.sin6_addr, host, sizeof host);
-        (void)print_text(http->address, sizeof http->address, "[%s]:%u", host, ntohs(address.v6.sin6_port));
+        (void)print_text(http->address, sizeof http->address, "[%s]:%u", host,
+                         ntohs(address.v6.sin6_port));
     } else {
         (void)inet_ntop(AF_INET, &address.v4.sin_addr, host, sizeof host);
-        (void)print_text(http->address, sizeof http->address, "%s:%u", host, ntohs(address.v4.sin_port));
+        (void)print_text(http->address, sizeof http->address, "%s:%u", host,
+                         ntohs(address.v4.sin_port));
     }
 }
 
@@ -405,8 +425,11 @@ static bool listen_on(struct http *http, const union address *address)
     http->listener = socket(address->plain.sa_family, SOCK_STREAM, 0);
     if (http->listener < 0 || !prepare(http->listener)) return false;
     (void)setsockopt(http->listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (address->plain.sa_family == AF_INET6) (void)setsockopt(http->listener, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
-    if (bind(http->listener, &address->plain, size_of(address)) != 0 || listen(http->listener, BACKLOG) != 0) return false;
+    if (address->plain.sa_family == AF_INET6)
+        (void)setsockopt(http->listener, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
+    if (bind(http->listener, &address->plain, size_of(address)) != 0 ||
+        listen(http->listener, BACKLOG) != 0)
+        return false;
     write_address(http);
     return pipe(http->stop) == 0 && prepare(http->stop[0]) && prepare(http->stop[1]);
 }
@@ -440,7 +463,8 @@ struct http *http_open(const char *text, char why[HTTP_WHY_MAX])
     union address address;
     struct http *http;
 
-    (void)print_text(why, HTTP_WHY_MAX, "it is no address: write PORT, 127.0.0.1:PORT, [::1]:PORT or *:PORT");
+    (void)print_text(why, HTTP_WHY_MAX,
+                     "it is no address: write PORT, 127.0.0.1:PORT, [::1]:PORT or *:PORT");
     if (!read_address(text, &address)) return NULL;
     http = make();
     if (http && listen_on(http, &address)) return http;
@@ -469,6 +493,7 @@ bool http_start(struct http *http)
 void http_close(struct http *http)
 {
     if (!http) return;
-    if (http->is_running && write(http->stop[1], "", 1) == 1) (void)pthread_join(http->thread, NULL);
+    if (http->is_running && write(http->stop[1], "", 1) == 1)
+        (void)pthread_join(http->thread, NULL);
     close_all(http);
 }

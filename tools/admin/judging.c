@@ -8,11 +8,14 @@
 
 /* ---- What is found ---- */
 
-static struct finding *add(struct judging *j, enum severity severity, const char *fix, const char *text)
+static struct finding *add(struct judging *j, enum severity severity, const char *fix,
+                           const char *text)
 {
     struct finding *finding = &j->findings->all[j->findings->count++];
 
-    *finding = (struct finding){ .check = (uint8_t)j->check, .node = (uint8_t)j->k, .severity = severity };
+    *finding = (struct finding){
+        .check = (uint8_t)j->check, .node = (uint8_t)j->k, .severity = severity
+    };
     (void)text_printable(finding->text, sizeof finding->text, text, strlen(text));
     (void)print_text(finding->fix, sizeof finding->fix, "%s", fix);
     return finding;
@@ -62,21 +65,25 @@ void hidden(struct judging *j, enum fact fact)
 {
     enum question question = survey_question(fact);
     const char *const *words = survey_words[question];
-    const char *first = words[0], *second = words[1] ? words[1] : "", *third = words[1] && words[2] ? words[2] : "";
+    const char *first = words[0], *second = words[1] ? words[1] : "",
+               *third = words[1] && words[2] ? words[2] : "";
     const char *needs = survey_rule(question);
 
     switch (survey_asked(j->node, fact)) {
     case ANSWER_REFUSED:
-        unknown(j, needs, "%s %s%s%s is refused: needs %s", first, second, *third ? " " : "", third, needs);
+        unknown(j, needs, "%s %s%s%s is refused: needs %s", first, second, *third ? " " : "", third,
+                needs);
         break;
     case ANSWER_ERROR:
-        unknown(j, NULL, "%s %s%s%s: %s", first, second, *third ? " " : "", third, j->node->errors[question]);
+        unknown(j, NULL, "%s %s%s%s: %s", first, second, *third ? " " : "", third,
+                j->node->errors[question]);
         break;
     case ANSWER_GIVEN:
         unknown(j, NULL, "%s %s%s%s does not tell it", first, second, *third ? " " : "", third);
         break;
     case ANSWER_NONE:
-        unknown(j, NULL, "not asked: %s", j->node->trouble ? j->node->trouble_text : "no answer in time");
+        unknown(j, NULL, "not asked: %s",
+                j->node->trouble ? j->node->trouble_text : "no answer in time");
         break;
     }
 }

@@ -1,4 +1,5 @@
-/* Findings, and how a check makes one. A check judges one node, whose answers struct judging has. */
+/* Findings, and how a check makes one. A check judges one node, whose answers
+ * struct judging has. */
 #ifndef JUDGING_H
 #define JUDGING_H
 
@@ -10,13 +11,16 @@ enum severity {
     SEVERITY_OK,
     SEVERITY_UNKNOWN,   /* It could not be looked at, and that is not well. */
     SEVERITY_WARNING,   /* Nothing is broken by it, but less may fail now; or something will be. */
-    SEVERITY_UNSAFE     /* Two may hold a lock at once by it; or, as it is set up, the node will never have a vote. */
+    /* Two may hold a lock at once by it; or, as it is set up, the node will never have a vote. */
+    SEVERITY_UNSAFE
 };
 
 enum {
     JUDGE_NO_NODE = 255,
-    JUDGE_CHECKS = 30,                              /* Number 0 is whether the node answers at all. */
-    JUDGE_ON_ALL = 4,                               /* Findings that are about no single node, at most. */
+    /* Number 0 is whether the node answers at all. */
+    JUDGE_CHECKS = 30,
+    /* Findings that are about no single node, at most. */
+    JUDGE_ON_ALL = 4,
     JUDGE_FINDINGS_MAX = JUDGE_CHECKS * REDLOCK_NODES_MAX + JUDGE_ON_ALL,
     JUDGE_TEXT_MAX = 256
 };
@@ -26,16 +30,20 @@ struct finding {
     uint8_t node;                   /* JUDGE_NO_NODE: it is about all of them. */
     enum severity severity;
     bool is_left_out;               /* UNKNOWN, because nobody asked for it. */
-    const char *needs;              /* UNKNOWN: the rule that an ACL would have to allow, such as "+info".
-                                     * NULL: that is not the reason. */
-    char text[JUDGE_TEXT_MAX];      /* "maxmemory-policy is allkeys-lru: locks can be evicted". A server's
-                                     * words in it are made printable. */
-    char fix[JUDGE_TEXT_MAX];       /* "CONFIG SET maxmemory-policy noeviction"; "" where nothing is to be done. */
+    /* UNKNOWN: the rule that an ACL would have to allow, such as "+info". NULL: that is
+     * not the reason. */
+    const char *needs;
+    /* "maxmemory-policy is allkeys-lru: locks can be evicted". A server's words in it
+     * are made printable. */
+    char text[JUDGE_TEXT_MAX];
+    /* "CONFIG SET maxmemory-policy noeviction"; "" where nothing is to be done. */
+    char fix[JUDGE_TEXT_MAX];
 };
 
 struct findings {
     unsigned count;
-    unsigned safe;                  /* Nodes that vote, or have just restarted and will; and have no UNSAFE finding. */
+    /* Nodes that vote, or have just restarted and will; and have no UNSAFE finding. */
+    unsigned safe;
     enum severity worst;            /* The worst of the checks that were not left out. */
     struct finding all[JUDGE_FINDINGS_MAX];
 };
@@ -43,8 +51,8 @@ struct findings {
 /* Values that clients of these nodes count on. */
 struct judge_limits {
     uint32_t guard_ms, ttl_ms, drift_ppm, node_timeout_ms, skew_ms;
-    uint16_t durable;               /* Nodes that are declared to forget nothing over a restart, whatever
-                                     * the guard, as a set. */
+    /* Nodes that are declared to forget nothing over a restart, whatever the guard, as a set. */
+    uint16_t durable;
     unsigned parts;                 /* Parts of the kind of lock, see rights.h. */
     bool trusts_unknown;            /* Nodes that refuse INFO have a vote. */
     bool has_managed;               /* A node is managed, so those in cluster mode have one. */
@@ -62,7 +70,8 @@ struct judging {
 /* ---- What is found ---- */
 
 /* fix: the remedy. */
-void found(struct judging *j, enum severity severity, const char *fix, const char *format, ...) PRINT_LIKE(4, 5);
+void found(struct judging *j, enum severity severity, const char *fix, const char *format, ...)
+    PRINT_LIKE(4, 5);
 
 /* All is well. */
 void well(struct judging *j, const char *format, ...) PRINT_LIKE(2, 3);
@@ -85,11 +94,12 @@ void hidden(struct judging *j, enum fact fact);
 bool number_of(struct judging *j, enum fact fact, uint64_t *number);
 const char *text_of(struct judging *j, enum fact fact);
 
-/* Is it to remember locks over a restart, instead of waiting until they have ended? Then why, in words; else NULL. */
+/* Is it to remember locks over a restart, instead of waiting until they have ended? Then why, in
+ * words; else NULL. */
 const char *why_remember(const struct judging *j);
 
-/* Does a lock count on this node? It has a vote, even with clients that do not trust a node that says
- * nothing of itself, as the session that asks does; and it lets itself be written to. */
+/* Does a lock count on this node? It has a vote, even with clients that do not trust a node that
+ * says nothing of itself, as the session that asks does; and it lets itself be written to. */
 bool judge_vote_of(const struct survey_node *node, const struct judge_limits *limits);
 
 /* Would it, if it were not that it says nothing of itself? */

@@ -1,5 +1,5 @@
-/* ping: measures how long each node takes to answer, and how far its clock is off, and derives a node
- * timeout. It asks for the time, which every user of locks may do. */
+/* ping: measures how long each node takes to answer, and how far its clock is off, and derives a
+ * node timeout. It asks for the time, which every user of locks may do. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,8 @@
 
 enum {
     TIMES_WORST = 4,            /* The proposal is so many times the worst round trip, */
-    PROPOSAL_MS_MIN = 50,       /* and at least this, since a server that forks to save its data is busy for a moment. */
+    /* and at least this, since a server that forks to save its data is busy for a moment. */
+    PROPOSAL_MS_MIN = 50,
     PROPOSAL_MS_MAX = 60 * 1000
 };
 
@@ -25,9 +26,11 @@ struct track {
     bool is_pending;
     uint64_t asked_at;
     unsigned sent, answered;    /* Questions that were not answered in time are lost, */
-    unsigned unsent;            /* and those that could not be sent, since there is no connection, or the
-                                 * node did not answer. */
-    unsigned skipped;           /* and so are those during which it owes an answer, unless that comes. */
+    /* and those that could not be sent, since there is no connection, or the node
+     * did not answer. */
+    unsigned unsent;
+    /* and so are those during which it owes an answer, unless that comes. */
+    unsigned skipped;
     struct survey_clock clock;
     uint32_t trips_us[PINGS_MAX];
 };
@@ -57,9 +60,11 @@ static void take_answer(struct track *track)
     bool is_answered;
 
     if (!track->is_pending || status == REDLOCK_PENDING) return;
-    is_answered = status == REDLOCK_OK && survey_take_time(&track->clock, &track->question, track->asked_at, now);
+    is_answered = status == REDLOCK_OK &&
+                  survey_take_time(&track->clock, &track->question, track->asked_at, now);
     end_question(track, is_answered);
-    if (is_answered) track->trips_us[track->answered++] = trip < UINT32_MAX ? (uint32_t)trip : UINT32_MAX;
+    if (is_answered)
+        track->trips_us[track->answered++] = trip < UINT32_MAX ? (uint32_t)trip : UINT32_MAX;
 }
 
 /* The next question, unless the node owes an answer. */
@@ -73,8 +78,8 @@ static void ask_node(struct pinging *p, unsigned k, const struct redlock_name *w
         return;
     }
     track->asked_at = now;
-    track->is_pending = redlock_ask(redlock_engine(&p->session->client), &track->question, k, words, 1, track->reply,
-                                    sizeof track->reply, now) == REDLOCK_OK;
+    track->is_pending = redlock_ask(redlock_engine(&p->session->client), &track->question, k, words,
+                                    1, track->reply, sizeof track->reply, now) == REDLOCK_OK;
     if (track->is_pending) track->sent++;
     else                   track->unsent++;
 }
@@ -89,7 +94,8 @@ static bool is_any_pending(const struct pinging *p)
 /* Listens until that time, or until nothing is to be waited for. */
 static void hear_until(struct pinging *p, uint64_t until, bool whole)
 {
-    while (!session_must_end(p->session) && !p->session->fault && (whole || is_any_pending(p)) && redlock_now_us() < until) {
+    while (!session_must_end(p->session) && !p->session->fault && (whole || is_any_pending(p)) &&
+           redlock_now_us() < until) {
         session_wait(p->session, until);
         for (unsigned k = 0; k < p->count; k++) take_answer(&p->tracks[k]);
     }
@@ -105,7 +111,8 @@ static void ping_all(struct pinging *p)
         session_step(p->session);
         if (i + 1 < p->times) hear_until(p, next_at, true);
     }
-    hear_until(p, redlock_now_us() + (uint64_t)p->settings->options.engine.node_timeout_ms * 1000, false);
+    hear_until(p, redlock_now_us() + (uint64_t)p->settings->options.engine.node_timeout_ms * 1000,
+               false);
     for (unsigned k = 0; k < p->count; k++) {
         if (!p->tracks[k].is_pending) continue;
         redlock_forget_question(redlock_engine(&p->session->client), &p->tracks[k].question);
@@ -146,10 +153,13 @@ static void conclude(struct pinging *p)
         struct track *track = &p->tracks[k];
         qsort(track->trips_us, track->answered, sizeof track->trips_us[0], compare_trips);
         p->answering += track->answered > 0;
-        if (track->answered > 0 && percentile(track, 100) > p->worst_us) p->worst_us = percentile(track, 100);
+        if (track->answered > 0 && percentile(track, 100) > p->worst_us)
+            p->worst_us = percentile(track, 100);
     }
     ms = ((uint64_t)p->worst_us * TIMES_WORST + 999) / 1000;
-    p->proposal_ms = ms < PROPOSAL_MS_MIN ? PROPOSAL_MS_MIN : ms > PROPOSAL_MS_MAX ? PROPOSAL_MS_MAX : round_up((uint32_t)ms);
+    p->proposal_ms = ms < PROPOSAL_MS_MIN   ? PROPOSAL_MS_MIN
+                     : ms > PROPOSAL_MS_MAX ? PROPOSAL_MS_MAX
+                                            : round_up((uint32_t)ms);
 }
 
 static unsigned lost(const struct track *track)
@@ -184,7 +194,8 @@ static void print_clock(const struct survey_clock *clock)
     uint64_t off = clock->ahead_us < 0 ? -(uint64_t)clock->ahead_us : (uint64_t)clock->ahead_us;
     char text[TEXT_DURATION_MAX], give_or_take[TEXT_DURATION_MAX];
 
-    (void)print("  clock %s ms %s, give or take %s ms", text_ms(text, off), clock->ahead_us < 0 ? "behind" : "ahead",
+    (void)print("  clock %s ms %s, give or take %s ms", text_ms(text, off),
+                clock->ahead_us < 0 ? "behind" : "ahead",
                 text_ms(give_or_take, clock->give_or_take_us));
 }
 
@@ -202,7 +213,9 @@ static void print_node(const struct pinging *p, unsigned k)
     }
     (void)print("  lost %u of %u", lost(track), track->sent + track->unsent);
     if (track->answered > 0) print_clock(&track->clock);
-    if (trouble) (void)print("  (%s)", text_printable(printable, sizeof printable, trouble, strlen(trouble)));
+    if (trouble)
+        (void)print("  (%s)",
+                    text_printable(printable, sizeof printable, trouble, strlen(trouble)));
     (void)print("\n");
 }
 
@@ -214,9 +227,12 @@ static void print_proposal(const struct pinging *p)
         (void)puts("no node answered, so there is no node timeout to be proposed");
         return;
     }
-    (void)print("--node-timeout %" PRIu32 "ms: %d times the worst round trip, %s ms, and at least %d ms, for a server that is "
-                "busy for a moment (now %" PRIu32 "ms)\n", p->proposal_ms, TIMES_WORST, text_ms(worst, p->worst_us),
-                PROPOSAL_MS_MIN, p->settings->options.engine.node_timeout_ms);
+    (void)print(
+        "--node-timeout %" PRIu32
+        "ms: %d times the worst round trip, %s ms, and at least %d ms, for a server that is "
+        "busy for a moment (now %" PRIu32 "ms)\n",
+        p->proposal_ms, TIMES_WORST, text_ms(worst, p->worst_us), PROPOSAL_MS_MIN,
+        p->settings->options.engine.node_timeout_ms);
 }
 
 /* ---- For machines ---- */
@@ -224,11 +240,13 @@ static void print_proposal(const struct pinging *p)
 static void json_track(const struct track *track)
 {
     if (track->answered > 0)
-        (void)print(",\"p50_us\":%" PRIu32 ",\"p99_us\":%" PRIu32 ",\"worst_us\":%" PRIu32 ",\"clock_ahead_us\":%" PRId64
-                    ",\"clock_give_or_take_us\":%" PRIu64, percentile(track, 50), percentile(track, 99), percentile(track, 100),
+        (void)print(",\"p50_us\":%" PRIu32 ",\"p99_us\":%" PRIu32 ",\"worst_us\":%" PRIu32
+                    ",\"clock_ahead_us\":%" PRId64 ",\"clock_give_or_take_us\":%" PRIu64,
+                    percentile(track, 50), percentile(track, 99), percentile(track, 100),
                     track->clock.ahead_us, track->clock.give_or_take_us);
     else
-        (void)fputs(",\"p50_us\":null,\"p99_us\":null,\"worst_us\":null,\"clock_ahead_us\":null,\"clock_give_or_take_us\":null",
+        (void)fputs(",\"p50_us\":null,\"p99_us\":null,\"worst_us\":null,\"clock_ahead_us\":null,"
+                    "\"clock_give_or_take_us\":null",
                     stdout);
 }
 
@@ -281,7 +299,8 @@ static int ping_in_session(struct pinging *p)
 }
 
 /* Nodes that refuse INFO answer all the same. */
-int ping_command(struct session *session, struct settings *settings, uint32_t count, uint32_t interval_ms)
+int ping_command(struct session *session, struct settings *settings, uint32_t count,
+                 uint32_t interval_ms)
 {
     static struct pinging pinging;      /* Large. */
     int code;

@@ -1,4 +1,5 @@
-/* What redlock-admin reads from the command line: the settings that all commands have, and what each of its own is asked for. */
+/* What redlock-admin reads from the command line: the settings that all commands have, and what
+ * each of its own is asked for. */
 #ifndef ADMIN_PROGRAM_H
 #define ADMIN_PROGRAM_H
 

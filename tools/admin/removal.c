@@ -8,7 +8,8 @@
 
 const char removal_script[] = REMOVAL_SCRIPT;
 
-bool removal_note_refusal(struct session *session, unsigned k, const struct redlock_item *item, const char *needs)
+bool removal_note_refusal(struct session *session, unsigned k, const struct redlock_item *item,
+                          const char *needs)
 {
     struct session_note *note = &session->notes[k];
 
@@ -17,7 +18,8 @@ bool removal_note_refusal(struct session *session, unsigned k, const struct redl
     return item_is_forbidden(item);
 }
 
-unsigned removal_of(struct session *session, const void *name, size_t name_size, const void *value, size_t value_size)
+unsigned removal_of(struct session *session, const void *name, size_t name_size, const void *value,
+                    size_t value_size)
 {
     static struct ask_all all;
     unsigned removed = 0;
@@ -31,12 +33,15 @@ unsigned removal_of(struct session *session, const void *name, size_t name_size,
     ask_all_bytes(&all, value, value_size);
     ask_all_argument(&all, "0");
     ask_all_begin(&all, session);
-    ask_all_wait(&all, session, redlock_now_us() + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000);
+    ask_all_wait(&all, session,
+                 redlock_now_us() +
+                     (uint64_t)session->settings->options.engine.node_timeout_ms * 1000);
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         bool has_answered = ask_all_answer(&all, k, &item);
         removed += has_answered && item.type == REDLOCK_ITEM_INTEGER && item.integer > 0;
         if (!has_answered && item.type == REDLOCK_ITEM_ERROR)
-            (void)removal_note_refusal(session, k, &item, "to remove takes ~RESOURCE* +eval +get +set +del: ");
+            (void)removal_note_refusal(session, k, &item,
+                                       "to remove takes ~RESOURCE* +eval +get +set +del: ");
     }
     ask_all_end(&all, session);
     return removed;

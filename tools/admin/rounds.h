@@ -1,5 +1,6 @@
-/* Rounds of the exporter: asks the nodes, and hands out what they say of themselves, what doctor finds and what the last scan
- * counted, in the text format of Prometheus: into a file, or over HTTP (http.c). */
+/* Rounds of the exporter: asks the nodes, and hands out what they say of themselves, what doctor
+ * finds and what the last scan counted, in the text format of Prometheus: into a file, or
+ * over HTTP (http.c). */
 #ifndef ROUNDS_H
 #define ROUNDS_H
 

@@ -10,24 +10,30 @@
 #include "removal.h"
 
 enum {
-    STEP_KEYS = 50,                 /* Keys of SCAN at a time, which keep a node busy for a fraction of a millisecond. */
+    /* Keys of SCAN at a time, which keep a node busy for a fraction of a millisecond. */
+    STEP_KEYS = 50,
     STEP_MAX = 48 * 1024,           /* Bytes of names that one step may give, */
-    ANSWER_MAX = 80 * 1024,         /* and of an answer, with the headers of the pieces in which it comes. */
+    /* and of an answer, with the headers of the pieces in which it comes. */
+    ANSWER_MAX = 80 * 1024,
     LOOK_NAMES_MAX = 200,           /* At a time, so that the answer has room. */
     CURSOR_MAX = 24,
-    SEND_SIZE = 16 * 1024, RECEIVE_SIZE = 16 * 1024,    /* With these there are few questions, and few pieces. */
-    LOOK_MAX = SEND_SIZE - 2048,    /* Bytes of names that are asked about at a time, since the script needs room as well. */
+    /* With these there are few questions, and few pieces. */
+    SEND_SIZE = 16 * 1024, RECEIVE_SIZE = 16 * 1024,
+    /* Bytes of names that are asked about at a time, since the script needs room as well. */
+    LOOK_MAX = SEND_SIZE - 2048,
     TRIES_MAX = 3,                  /* Tries of a step, before a node is given up; */
-    PAUSE_US = 1000 * 1000,         /* so long apart, and so long a node that did not answer is not asked about names. */
+    /* so long apart, and so long a node that did not answer is not asked about names. */
+    PAUSE_US = 1000 * 1000,
     GLANCE_US = 200 * 1000,         /* At most between two calls of goes_on. */
     TOLD_SLOTS = 65536
 };
 
-static const char needs[] =
-    "to scan takes ~PATTERN* +eval +scan +type +pttl +getrange +get +exists +hexists +hlen +hkeys +zcount +zrange +zscore +time: ";
+static const char needs[] = "to scan takes ~PATTERN* +eval +scan +type +pttl +getrange +get "
+                            "+exists +hexists +hlen +hkeys +zcount +zrange +zscore +time: ";
 
 /* The scripts' files say what they answer. */
-static const char step_script[] = SCAN_STEP_SCRIPT, look_script[] = SCAN_LOOK_SCRIPT, known_script[] = SCAN_KNOWN_SCRIPT;
+static const char step_script[] = SCAN_STEP_SCRIPT, look_script[] = SCAN_LOOK_SCRIPT,
+                  known_script[] = SCAN_KNOWN_SCRIPT;
 
 /* A question to one node, and its answer. */
 struct line {
@@ -85,7 +91,8 @@ static bool must_end(struct scan *s)
     bool has_signal = session_must_end(s->session);
 
     if (has_signal || s->session->fault) s->is_ended = true;
-    if (!s->is_ended && s->order->goes_on && !s->order->goes_on(s->order->context, s->counts)) s->is_ended = true;
+    if (!s->is_ended && s->order->goes_on && !s->order->goes_on(s->order->context, s->counts))
+        s->is_ended = true;
     return s->is_ended;
 }
 
@@ -103,14 +110,17 @@ static void wait_until(struct scan *s, uint64_t until)
  * and neither has one whose role is unknown. */
 static bool counts(struct scan *s, unsigned k)
 {
-    enum redlock_trouble trouble = redlock_node_trouble(redlock_engine(&s->session->client), k, redlock_now_us());
+    enum redlock_trouble trouble =
+        redlock_node_trouble(redlock_engine(&s->session->client), k, redlock_now_us());
 
-    return (trouble == REDLOCK_TROUBLE_NONE || trouble == REDLOCK_TROUBLE_RESTARTED) && !s->lines[k].is_refused;
+    return (trouble == REDLOCK_TROUBLE_NONE || trouble == REDLOCK_TROUBLE_RESTARTED) &&
+           !s->lines[k].is_refused;
 }
 
 static bool has_restarted(struct scan *s, unsigned k)
 {
-    return redlock_node_trouble(redlock_engine(&s->session->client), k, redlock_now_us()) == REDLOCK_TROUBLE_RESTARTED;
+    return redlock_node_trouble(redlock_engine(&s->session->client), k, redlock_now_us()) ==
+           REDLOCK_TROUBLE_RESTARTED;
 }
 
 static bool is_pending(const struct line *line)
@@ -143,8 +153,11 @@ static void hear(struct scan *s, unsigned k)
     line->bytes = NULL;
     line->size = line->at = 0;
     if (!line->is_asked) return;
-    if (is_pending(line)) redlock_forget_question(redlock_engine(&s->session->client), &line->question);
-    if (redlock_question_status(&line->question) == REDLOCK_OK && !redlock_question_is_cut(&line->question)) read_answer(s, k);
+    if (is_pending(line))
+        redlock_forget_question(redlock_engine(&s->session->client), &line->question);
+    if (redlock_question_status(&line->question) == REDLOCK_OK &&
+        !redlock_question_is_cut(&line->question))
+        read_answer(s, k);
     if (!line->bytes) line->away_until = redlock_now_us() + PAUSE_US;
 }
 
@@ -152,13 +165,16 @@ static void hear(struct scan *s, unsigned k)
 static void ask(struct scan *s, unsigned k, unsigned arguments)
 {
     struct line *line = &s->lines[k];
-    uint64_t now = redlock_now_us(), until = now + (uint64_t)s->session->settings->options.engine.node_timeout_ms * 1000;
+    uint64_t now = redlock_now_us(),
+             until = now + (uint64_t)s->session->settings->options.engine.node_timeout_ms * 1000;
 
-    line->is_asked = counts(s, k) && line->away_until <= now &&
-                     redlock_ask(redlock_engine(&s->session->client), &line->question, k, s->arguments, arguments, line->buffer,
-                                 sizeof line->buffer, now) == REDLOCK_OK;
+    line->is_asked =
+        counts(s, k) && line->away_until <= now &&
+        redlock_ask(redlock_engine(&s->session->client), &line->question, k, s->arguments,
+                    arguments, line->buffer, sizeof line->buffer, now) == REDLOCK_OK;
     if (line->is_asked) session_step(s->session);
-    while (is_pending(line) && redlock_now_us() < until && !s->session->fault) session_wait(s->session, until);
+    while (is_pending(line) && redlock_now_us() < until && !s->session->fault)
+        session_wait(s->session, until);
     hear(s, k);
 }
 
@@ -193,7 +209,8 @@ static bool read_counted(const uint8_t *bytes, size_t size, size_t *at, struct n
 {
     int64_t length;
 
-    if (!read_number(bytes, size, at, &length) || length < 0 || (uint64_t)length > size - *at) return false;
+    if (!read_number(bytes, size, at, &length) || length < 0 || (uint64_t)length > size - *at)
+        return false;
     *counted = (struct name){ .bytes = bytes + *at, .size = (size_t)length };
     *at += counted->size;
     return true;
@@ -256,7 +273,8 @@ static bool read_sights(struct scan *s)
         struct line *line = &s->lines[k];
         is_hidden |= line->bytes && line->at < line->size && line->bytes[line->at] == '!';
         read_sight(line, &s->sights[k]);
-        if (s->sights[k].type == SIGHT_ABSENT && has_restarted(s, k)) s->sights[k].type = SIGHT_FORGOTTEN;
+        if (s->sights[k].type == SIGHT_ABSENT && has_restarted(s, k))
+            s->sights[k].type = SIGHT_FORGOTTEN;
     }
     return is_hidden;
 }
@@ -288,7 +306,8 @@ static uint64_t hash_of_sights(const struct scan *s, uint32_t classes)
     return hash;
 }
 
-/* The place of the name, its own, or the free one where it belongs; NULL: there is no room for more. */
+/* The place of the name, its own, or the free one where it belongs; NULL: there is no
+ * room for more. */
 static uint64_t *told_slot(struct scan *s, const struct name *name)
 {
     uint64_t hash = hash_of_name(name), i = hash % TOLD_SLOTS;
@@ -320,26 +339,31 @@ static void remember_told(struct scan *s, const struct name *name)
 
 static bool is_beside(const struct name *name)
 {
-    static const char *const ends[] = {
-        REDLOCK_TICKET_SUFFIX, REDLOCK_WAITERS_SUFFIX, REDLOCK_LEADER_SUFFIX, REDLOCK_DONE_SUFFIX, REDLOCK_READERS_SUFFIX,
-        REDLOCK_WRITER_SUFFIX, REDLOCK_QUEUE_SUFFIX, REDLOCK_LEASE_SUFFIX, REDLOCK_GRANT_SUFFIX
-    };
+    static const char *const ends[] = { REDLOCK_TICKET_SUFFIX,  REDLOCK_WAITERS_SUFFIX,
+                                        REDLOCK_LEADER_SUFFIX,  REDLOCK_DONE_SUFFIX,
+                                        REDLOCK_READERS_SUFFIX, REDLOCK_WRITER_SUFFIX,
+                                        REDLOCK_QUEUE_SUFFIX,   REDLOCK_LEASE_SUFFIX,
+                                        REDLOCK_GRANT_SUFFIX };
 
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         size_t size = strlen(ends[i]);
-        if (name->size >= size && memcmp(name->bytes + name->size - size, ends[i], size) == 0) return true;
+        if (name->size >= size && memcmp(name->bytes + name->size - size, ends[i], size) == 0)
+            return true;
     }
     return false;
 }
 
 static void count(struct scan *s, uint32_t classes)
 {
-    for (unsigned class = 0; class < SCAN_CLASS_COUNT; class++) s->counts->classes[class] += classes >> class & 1;
+    for (unsigned class = 0; class < SCAN_CLASS_COUNT; class++)
+        s->counts->classes[class] += classes >> class & 1;
 }
 
 static void tell(struct scan *s, const struct name *name, const struct scan_judgement *judgement)
 {
-    struct scan_finding finding = { .name = name->bytes, .name_size = name->size, .sights = s->sights, .judgement = judgement };
+    struct scan_finding finding = {
+        .name = name->bytes, .name_size = name->size, .sights = s->sights, .judgement = judgement
+    };
 
     if (s->order->found) s->order->found(s->order->context, &finding);
 }
@@ -391,7 +415,8 @@ static void look_at(struct scan *s, const struct name *name)
     if (is_known(s, name)) return;
     s->counts->hidden += is_hidden;
     judge(s, &judgement, name);
-    if (s->order->looks_once || s->order->apart_ms < SCAN_IDLE_MS) judgement.classes &= ~(1u << SCAN_QUEUE_IDLE);
+    if (s->order->looks_once || s->order->apart_ms < SCAN_IDLE_MS)
+        judgement.classes &= ~(1u << SCAN_QUEUE_IDLE);
     if (judgement.classes == 0 || is_told(s, name)) return;
     if (!s->order->looks_once && scan_level_of(scan_gravest(judgement.classes)) > SCAN_COUNTED) {
         keep(s, name, &judgement);
@@ -429,13 +454,16 @@ static size_t next_chunk(struct names *names, const uint8_t **from)
     size_t begin = names->at, end = begin;
     struct name name;
 
-    for (unsigned i = 0; i < LOOK_NAMES_MAX && next_name(names, &name) && names->at - begin <= LOOK_MAX; i++) end = names->at;
+    for (unsigned i = 0;
+         i < LOOK_NAMES_MAX && next_name(names, &name) && names->at - begin <= LOOK_MAX; i++)
+        end = names->at;
     names->at = end;
     *from = names->bytes + begin;
     return end - begin;
 }
 
-/* Asks one node after the other. While one is kept busy the others make a quorum, and no lock has to wait. */
+/* Asks one node after the other. While one is kept busy the others make a quorum, and no lock has
+ * to wait. */
 static void ask_about(struct scan *s, const uint8_t *names, size_t size)
 {
     static char last[8];
@@ -463,9 +491,10 @@ static bool next_is_known(struct line *line)
     return line->bytes && line->at < line->size && line->bytes[line->at++] == '1';
 }
 
-/* Most names of a node are on the node before it as well, and were judged there. Only the others, and
- * keys beside locks, go on. */
-static void leave_out_known(struct scan *s, unsigned before, struct names *names, struct names *rest)
+/* Most names of a node are on the node before it as well, and were judged there. Only the others,
+ * and keys beside locks, go on. */
+static void leave_out_known(struct scan *s, unsigned before, struct names *names,
+                            struct names *rest)
 {
     const uint8_t *from;
     size_t size, begin = names->at;
@@ -524,7 +553,8 @@ static void look_again(struct scan *s)
     unsigned taken = 0;
 
     s->again.size = s->again.at = 0;
-    while (taken < LOOK_NAMES_MAX && s->counts->kept > 0 && s->kept[s->kept_first]->due_at <= redlock_now_us() &&
+    while (taken < LOOK_NAMES_MAX && s->counts->kept > 0 &&
+           s->kept[s->kept_first]->due_at <= redlock_now_us() &&
            s->again.size + SCAN_NAME_MAX + CURSOR_MAX < LOOK_MAX) {
         due[taken] = take_kept(s);
         pack(&s->again, due[taken]->name, due[taken]->size);
@@ -608,7 +638,8 @@ static void ask_for_names(struct scan *s, unsigned k)
 /* One step, tried several times. */
 static bool step(struct scan *s, unsigned k)
 {
-    for (unsigned tries = 0; tries < TRIES_MAX && s->step_keys > 0 && counts(s, k) && !s->is_ended; tries++) {
+    for (unsigned tries = 0; tries < TRIES_MAX && s->step_keys > 0 && counts(s, k) && !s->is_ended;
+         tries++) {
         uint32_t keys;
         wait_until(s, s->lines[k].away_until);
         ask_for_names(s, k);
@@ -670,7 +701,10 @@ static void go_through_all(struct scan *s)
 
 void scan_prepare(struct settings *settings)
 {
-    static uint64_t memory[REDLOCK_MEMORY(REDLOCK_NODES_MAX, REDLOCK_PIPELINE, SEND_SIZE, RECEIVE_SIZE) / sizeof(uint64_t) + 1];
+    static uint64_t
+        memory[REDLOCK_MEMORY(REDLOCK_NODES_MAX, REDLOCK_PIPELINE, SEND_SIZE, RECEIVE_SIZE) /
+                   sizeof(uint64_t) +
+               1];
 
     settings->options.memory = memory;
     settings->options.memory_size = sizeof memory;
@@ -679,7 +713,8 @@ void scan_prepare(struct settings *settings)
     settings->options.engine.wake_ups = false;
 }
 
-enum redlock_status scan_nodes(struct session *session, const struct scan_order *order, struct scan_counts *counts)
+enum redlock_status scan_nodes(struct session *session, const struct scan_order *order,
+                               struct scan_counts *counts)
 {
     static struct scan scan;
     struct scan *s = &scan;

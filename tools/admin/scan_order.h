@@ -6,8 +6,10 @@
 
 enum {
     SCAN_RATE = 10000,          /* Keys a second, unless set. */
-    SCAN_IDLE_MS = 2000,        /* A queue is reported if its first has not asked for so long; it asks every 1.7 s. */
-    SCAN_APART_MS = 3000,       /* The time between the two looks, unless set. It is longer than any attempt takes. */
+    /* A queue is reported if its first has not asked for so long; it asks every 1.7 s. */
+    SCAN_IDLE_MS = 2000,
+    /* The time between the two looks, unless set. It is longer than any attempt takes. */
+    SCAN_APART_MS = 3000,
     SCAN_KEPT_MAX = 16384,      /* Names that wait for their second look. */
     SCAN_TOLD_MAX = 49152,      /* SCAN may give a key twice; so many findings are known again. */
     SCAN_NAME_MAX = 1024        /* A longer name is no lock's. */
@@ -18,16 +20,21 @@ struct scan_counts {
     uint64_t classes[SCAN_CLASS_COUNT];     /* The classes that both looks agree on. */
     uint64_t names;             /* Given by SCAN, on all nodes together. */
     uint64_t hidden;            /* Names that a node does not let us read. */
-    uint64_t changing;          /* Worth a line at the first look, and something else, or gone, at the second. */
-    uint64_t kept;              /* Names that wait for their second look now. When it is over, the names
-                                 * that were looked at only once. */
-    uint64_t beside;            /* Keys beside locks, as "door#ticket", on the node that has most of them; */
+    /* Worth a line at the first look, and something else, or gone, at the second. */
+    uint64_t changing;
+    /* Names that wait for their second look now. When it is over, the names that were looked at
+     * only once. */
+    uint64_t kept;
+    /* Keys beside locks, as "door#ticket", on the node that has most of them; */
+    uint64_t beside;
     uint64_t tickets, orphans;  /* counters of tickets, and those of them whose lock is gone; */
     uint64_t long_names;        /* and keys whose name is too long. */
     unsigned nodes, scanned;    /* How many there are; how many were gone through to the end. */
     uint16_t refused;           /* Nodes whose ACL refused something, as a set. */
-    uint16_t done;              /* Nodes that were gone through, as a set. Copies of others are not. */
-    bool may_repeat;            /* There were so many findings that some may have been reported twice. */
+    /* Nodes that were gone through, as a set. Copies of others are not. */
+    uint16_t done;
+    /* There were so many findings that some may have been reported twice. */
+    bool may_repeat;
 };
 
 struct scan_finding {
@@ -44,8 +51,10 @@ struct scan_order {
     uint32_t guard_ms;          /* 0: TTLs may be as long as they like. */
     bool looks_once;            /* Each name is judged by one look, and reported whatever it is. */
     void *context;              /* The context of both. */
-    void (*found)(void *context, const struct scan_finding *finding);           /* NULL: only the counts are wanted. */
-    bool (*goes_on)(void *context, const struct scan_counts *so_far);           /* Called often. False ends it. NULL: it goes on. */
+    /* NULL: only the counts are wanted. */
+    void (*found)(void *context, const struct scan_finding *finding);
+    /* Called often. False ends it. NULL: it goes on. */
+    bool (*goes_on)(void *context, const struct scan_counts *so_far);
 };
 
 #endif

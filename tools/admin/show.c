@@ -35,8 +35,11 @@ bool show_progress(void *context, const struct scan_counts *so_far)
     if (!show->shows_progress || now - show->shown_at < SHOWN_EVERY_US) return true;
     show->shown_at = now;
     show->has_progress = true;
-    (void)print_to(stderr, "\r\033[Knode %u of %u, %" PRIu64 " names, %" PRIu64 " a second, %" PRIu64 " to look at again", node,
-                   so_far->nodes, so_far->names, so_far->names * 1000000 / (now - show->began_at + 1), so_far->kept);
+    (void)print_to(stderr,
+                   "\r\033[Knode %u of %u, %" PRIu64 " names, %" PRIu64 " a second, %" PRIu64
+                   " to look at again",
+                   node, so_far->nodes, so_far->names,
+                   so_far->names * 1000000 / (now - show->began_at + 1), so_far->kept);
     (void)fflush(stderr);
     return true;
 }
@@ -46,7 +49,8 @@ bool show_progress(void *context, const struct scan_counts *so_far)
 /* A queue's value shows the token of its first. */
 static size_t shown_size(const struct scan_sight *sight)
 {
-    return sight->type == SIGHT_QUEUE && sight->value_size > REDLOCK_TOKEN_TEXT ? REDLOCK_TOKEN_TEXT : sight->value_size;
+    return sight->type == SIGHT_QUEUE && sight->value_size > REDLOCK_TOKEN_TEXT ? REDLOCK_TOKEN_TEXT
+                                                                                : sight->value_size;
 }
 
 static const char *value_text(const struct scan_sight *sight, char text[VALUE_TEXT])
@@ -74,7 +78,9 @@ static void print_sight(const struct scan_sight *sight)
     case SIGHT_STRING:    (void)fputs(value_text(sight, text), stdout); break;
     case SIGHT_SHARED:    (void)print("shared by %" PRIu32, sight->readers); break;
     case SIGHT_REDISSON:  (void)print("a lock of Redisson's"); break;
-    case SIGHT_QUEUE:     (void)print("%" PRIu32 " queued, the first is %s", sight->queued, value_text(sight, text)); break;
+    case SIGHT_QUEUE:
+        (void)print("%" PRIu32 " queued, the first is %s", sight->queued, value_text(sight, text));
+        break;
     case SIGHT_OTHER:     (void)print("a key of another type"); break;
     }
     print_ttl(sight->ttl_ms);
@@ -89,14 +95,16 @@ static void print_nodes(struct show *show, const struct scan_finding *finding)
     }
 }
 
-/* The number after the last colon, if such a name is that of a permit as well, like "door:3"; 0: it is none. */
+/* The number after the last colon, if such a name is that of a permit as well, like "door:3"; 0: it
+ * is none. */
 static unsigned permit_of(const uint8_t *name, size_t size, size_t *stem_size)
 {
     unsigned digits = size > 0 && name[size - 1] >= '0' && name[size - 1] <= '9' ? 1 : 0, number;
 
     if (digits > 0 && size > 1 && name[size - 2] >= '1' && name[size - 2] <= '9') digits = 2;
     if (digits == 0 || size < digits + 2 || name[size - digits - 1] != ':') return 0;
-    number = (digits == 2 ? (unsigned)(name[size - 2] - '0') * 10 : 0) + (unsigned)(name[size - 1] - '0');
+    number = (digits == 2 ? (unsigned)(name[size - 2] - '0') * 10 : 0) +
+             (unsigned)(name[size - 1] - '0');
     *stem_size = size - digits - 1;
     return number <= REDLOCK_PERMITS_MAX ? number : 0;
 }
@@ -109,7 +117,9 @@ static void print_name(const struct scan_finding *finding)
     char name[NAME_TEXT];
 
     (void)fputs(text_printable(name, sizeof name, finding->name, finding->name_size), stdout);
-    if (permit > 0) (void)print(" (or permit %u of %s)", permit, text_printable(name, sizeof name, finding->name, stem_size));
+    if (permit > 0)
+        (void)print(" (or permit %u of %s)", permit,
+                    text_printable(name, sizeof name, finding->name, stem_size));
 }
 
 enum { WORDS_MAX = 600 };      /* Words of all classes. */
@@ -142,18 +152,21 @@ static void print_finding(struct show *show, const struct scan_finding *finding)
         if (best->queued > 0) (void)print(", %" PRIu32 " queued", best->queued);
     }
     (void)print("\n");
-    if (scan_level_of(scan_gravest(j->classes)) == SCAN_NEEDED || show->settings->output.verbose) print_nodes(show, finding);
+    if (scan_level_of(scan_gravest(j->classes)) == SCAN_NEEDED || show->settings->output.verbose)
+        print_nodes(show, finding);
 }
 
 /* ---- For machines ---- */
 
 static const char *const type_names[] = {
-    [SIGHT_UNKNOWN] = "unknown", [SIGHT_FORGOTTEN] = "restarted", [SIGHT_ABSENT] = "free", [SIGHT_STRING] = "string",
-    [SIGHT_SHARED] = "shared", [SIGHT_REDISSON] = "redisson", [SIGHT_QUEUE] = "queue",
-    [SIGHT_OTHER] = "other type"
+    [SIGHT_UNKNOWN] = "unknown", [SIGHT_FORGOTTEN] = "restarted", [SIGHT_ABSENT] = "free",
+    [SIGHT_STRING] = "string",   [SIGHT_SHARED] = "shared",       [SIGHT_REDISSON] = "redisson",
+    [SIGHT_QUEUE] = "queue",     [SIGHT_OTHER] = "other type"
 };
 
-static const char *const severity_names[] = { [SCAN_COUNTED] = "none", [SCAN_TOLD] = "info", [SCAN_NEEDED] = "warning" };
+static const char *const severity_names[] = {
+    [SCAN_COUNTED] = "none", [SCAN_TOLD] = "info", [SCAN_NEEDED] = "warning"
+};
 
 static void json_ttl(bool has_ttl, uint64_t ttl_ms)
 {
@@ -164,7 +177,8 @@ static void json_ttl(bool has_ttl, uint64_t ttl_ms)
 static void json_value(const struct scan_sight *sight)
 {
     (void)print(",\"value\":");
-    if (sight->type == SIGHT_STRING || sight->type == SIGHT_QUEUE) json_string(stdout, sight->value, shown_size(sight));
+    if (sight->type == SIGHT_STRING || sight->type == SIGHT_QUEUE)
+        json_string(stdout, sight->value, shown_size(sight));
     else                                                           (void)print("null");
 }
 
@@ -188,8 +202,10 @@ static void json_finding(struct show *show, const struct scan_finding *finding, 
     char words[WORDS_MAX];
     bool is_first = true;
 
-    output_json_begin_bytes(stdout, &show->settings->output, finding->name, finding->name_size, describe(j->classes, words));
-    (void)print("\"class\":\"%s\",\"severity\":\"%s\",\"classes\":[", scan_label(scan_gravest(j->classes)),
+    output_json_begin_bytes(stdout, &show->settings->output, finding->name, finding->name_size,
+                            describe(j->classes, words));
+    (void)print("\"class\":\"%s\",\"severity\":\"%s\",\"classes\":[",
+                scan_label(scan_gravest(j->classes)),
                 severity_names[scan_level_of(scan_gravest(j->classes))]);
     for (unsigned class = 0; class < SCAN_CLASS_COUNT; class++) {
         if (!(j->classes >> class & 1)) continue;
@@ -209,8 +225,8 @@ static void json_finding(struct show *show, const struct scan_finding *finding, 
 
 /* ---- Removing ---- */
 
-/* Is a line of stdin "y" or "yes"? It is read to its end and no further, so that nothing of it answers
- * the next question. */
+/* Is a line of stdin "y" or "yes"? It is read to its end and no further, so that nothing of it
+ * answers the next question. */
 static bool reads_yes(void)
 {
     char answer[8] = "", c;
@@ -224,7 +240,8 @@ static bool reads_yes(void)
 }
 
 /* A signal is no answer, and ends the program. */
-static bool is_confirmed(struct show *show, const struct scan_finding *finding, const struct scan_sight *sight)
+static bool is_confirmed(struct show *show, const struct scan_finding *finding,
+                         const struct scan_sight *sight)
 {
     struct session *session = show->session;
     struct pollfd terminal = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -232,10 +249,12 @@ static bool is_confirmed(struct show *show, const struct scan_finding *finding, 
 
     if (show->wishes->yes) return true;
     (void)print_to(stderr, "%s: remove %s, which has no TTL and whose owner may live? [y/N] ",
-                   text_printable(name, sizeof name, finding->name, finding->name_size), value_text(sight, text));
+                   text_printable(name, sizeof name, finding->name, finding->name_size),
+                   value_text(sight, text));
     (void)fflush(stderr);
     session->watched = STDIN_FILENO;
-    while (poll(&terminal, 1, 0) == 0 && !session->fault && !session_must_end(session)) session_wait(session, REDLOCK_NEVER);
+    while (poll(&terminal, 1, 0) == 0 && !session->fault && !session_must_end(session))
+        session_wait(session, REDLOCK_NEVER);
     session->watched = -1;
     return !session->signal && reads_yes();
 }
@@ -249,10 +268,12 @@ static int fix(struct show *show, const struct scan_finding *finding)
     for (unsigned k = 0; k < show->count && show->wishes->fix; k++) {
         const struct scan_sight *sight = &finding->sights[k];
         bool may_go = j->removable >> k & 1;
-        if (j->endless >> k & 1 && show->wishes->no_ttl) may_go = is_confirmed(show, finding, sight);
+        if (j->endless >> k & 1 && show->wishes->no_ttl)
+            may_go = is_confirmed(show, finding, sight);
         if (!may_go) continue;
         if (removed < 0) removed = 0;
-        removed += (int)removal_of(show->session, finding->name, finding->name_size, sight->value, sight->value_size);
+        removed += (int)removal_of(show->session, finding->name, finding->name_size, sight->value,
+                                   sight->value_size);
     }
     return removed;
 }
@@ -287,7 +308,7 @@ void show_found(void *context, const struct scan_finding *finding)
     removed = fix(show, finding);
     take_account(show, finding->judgement, removed);
     if (show->settings->output.json) json_finding(show, finding, removed);
-    else if (removed >= 0)           (void)print("  removed from %d of %u nodes\n", removed, show->count);
+    else if (removed >= 0) (void)print("  removed from %d of %u nodes\n", removed, show->count);
     (void)fflush(stdout);
 }
 

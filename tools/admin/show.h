@@ -1,5 +1,5 @@
-/* What a scan finds, as it finds it: for people and machines. What is left over is removed if that is asked for, by its value and
- * never by its name. */
+/* What a scan finds, as it finds it: for people and machines. What is left over is removed if that
+ * is asked for, by its value and never by its name. */
 #ifndef SHOW_H
 #define SHOW_H
 
@@ -20,8 +20,8 @@ struct show {
     bool shows_progress, has_progress;
 };
 
-/* For struct scan_order, whose context is a struct show: how far it is, on a terminal; a finding; a finding of a lock that somebody
- * has. */
+/* For struct scan_order, whose context is a struct show: how far it is, on a terminal; a finding; a
+ * finding of a lock that somebody has. */
 bool show_progress(void *context, const struct scan_counts *so_far);
 void show_found(void *context, const struct scan_finding *finding);
 void show_found_held(void *context, const struct scan_finding *finding);

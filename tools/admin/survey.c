@@ -1,5 +1,6 @@
-/* All nodes are asked at once. Each goes through the same questions, one after the other, at its own pace. The time
- * is first, while nothing else keeps the node busy; then the node's report about itself; then the user's rights. */
+/* All nodes are asked at once. Each goes through the same questions, one after the other, at its
+ * own pace. The time is first, while nothing else keeps the node busy; then the node's report about
+ * itself; then the user's rights. */
 #include "survey.h"
 
 #include <arpa/inet.h>
@@ -11,7 +12,8 @@
 #include "../redlock/tls.h"
 
 enum {
-    REPLY_MAX = 80 * 1024,      /* A string may have 64 KiB, and comes in pieces, of which each has a header. */
+    /* A string may have 64 KiB, and comes in pieces, of which each has a header. */
+    REPLY_MAX = 80 * 1024,
     SECONDS_MAX = INT32_MAX,    /* Seconds since 1970, until 2038, so no sum of times overflows. */
     STEP_CLOCK = 0,
     STEP_QUESTIONS = SURVEY_SAMPLES,
@@ -46,7 +48,9 @@ static bool read_integer(struct redlock_question *question, uint64_t *number)
     struct redlock_item item;
 
     *number = 0;
-    if (!redlock_next_item(question, &item) || item.type != REDLOCK_ITEM_BULK || !item.last || item.size > 16) return false;
+    if (!redlock_next_item(question, &item) || item.type != REDLOCK_ITEM_BULK || !item.last ||
+        item.size > 16)
+        return false;
     for (size_t i = 0; i < item.size; i++) {
         if (item.bytes[i] < '0' || item.bytes[i] > '9') return false;
         *number = *number * 10 + (uint64_t)(item.bytes[i] - '0');
@@ -75,9 +79,11 @@ static bool read_time(struct redlock_question *question, enum survey_answer *ans
     return seconds < SECONDS_MAX && rest < 1000000;
 }
 
-bool survey_take_time(struct survey_clock *clock, struct redlock_question *question, uint64_t asked_at, uint64_t now_us)
+bool survey_take_time(struct survey_clock *clock, struct redlock_question *question,
+                      uint64_t asked_at, uint64_t now_us)
 {
-    uint64_t wall = redlock_wall_us(), since_asked = redlock_now_us() - asked_at, trip = now_us - asked_at, theirs;
+    uint64_t wall = redlock_wall_us(), since_asked = redlock_now_us() - asked_at,
+             trip = now_us - asked_at, theirs;
     bool is_quickest = !clock->is_known || trip / 2 < clock->give_or_take_us;
 
     if (!read_time(question, &clock->answer, &theirs)) return false;
@@ -95,7 +101,9 @@ bool survey_take_time(struct survey_clock *clock, struct redlock_question *quest
 
 static void add_word(struct course *course, const char *word)
 {
-    course->words[course->word_count++] = (struct redlock_name){ .bytes = word, .size = strlen(word) };
+    course->words[course->word_count++] = (struct redlock_name){
+        .bytes = word, .size = strlen(word)
+    };
 }
 
 /* The user whose permissions are asked about; NULL: nobody knows who we are. */
@@ -130,13 +138,18 @@ static bool choose_words(const struct asking *asking, unsigned k)
     if (course->step < STEP_QUESTIONS) {
         add_word(course, "TIME");
     } else if (course->step < STEP_NEEDS) {
-        if (course->step == STEP_QUESTIONS + QUESTION_CANARY && !(asking->wishes->durable >> k & 1)) return false;
+        if (course->step == STEP_QUESTIONS + QUESTION_CANARY && !(asking->wishes->durable >> k & 1))
+            return false;
         for (const char *const *word = survey_words[course->step - STEP_QUESTIONS]; *word; word++)
             add_word(course, strcmp(*word, SURVEY_KEY) == 0 ? asking->wishes->probe : *word);
     } else {
-        if (!asking->wishes->key || !user_of(asking, k) || asking->survey->nodes[k].dry_run == ANSWER_REFUSED ||
-            asking->survey->nodes[k].no_user[0] != '\0') return false;
-        if (survey_purpose(&survey_needs[course->step - STEP_NEEDS], asking->wishes->parts) == FOR_NOTHING) return false;
+        if (!asking->wishes->key || !user_of(asking, k) ||
+            asking->survey->nodes[k].dry_run == ANSWER_REFUSED ||
+            asking->survey->nodes[k].no_user[0] != '\0')
+            return false;
+        if (survey_purpose(&survey_needs[course->step - STEP_NEEDS], asking->wishes->parts) ==
+            FOR_NOTHING)
+            return false;
         add_need(asking, k, &survey_needs[course->step - STEP_NEEDS]);
     }
     return true;
@@ -154,8 +167,9 @@ static void ask(struct asking *asking, unsigned k)
         return;
     }
     course->asked_at = redlock_now_us();
-    course->is_pending = redlock_ask(engine, &course->question, k, course->words, course->word_count, course->reply,
-                                     sizeof course->reply, course->asked_at) == REDLOCK_OK;
+    course->is_pending =
+        redlock_ask(engine, &course->question, k, course->words, course->word_count, course->reply,
+                    sizeof course->reply, course->asked_at) == REDLOCK_OK;
     course->is_over = !course->is_pending;
 }
 
@@ -189,7 +203,8 @@ static bool advance(struct asking *asking, unsigned k)
         if (status == REDLOCK_PENDING && redlock_now_us() < until) return true;
         course->is_pending = false;
         course->is_over = status != REDLOCK_OK;
-        if (status == REDLOCK_PENDING) redlock_forget_question(redlock_engine(&asking->session->client), &course->question);
+        if (status == REDLOCK_PENDING)
+            redlock_forget_question(redlock_engine(&asking->session->client), &course->question);
         if (course->is_over) return false;
         take_answer(asking, k);
     }
@@ -207,7 +222,8 @@ static bool must_end(struct asking *asking)
 static void forget_all(struct asking *asking)
 {
     for (unsigned k = 0; k < asking->survey->count; k++) {
-        if (courses[k].is_pending) redlock_forget_question(redlock_engine(&asking->session->client), &courses[k].question);
+        if (courses[k].is_pending)
+            redlock_forget_question(redlock_engine(&asking->session->client), &courses[k].question);
         courses[k].is_pending = false;
     }
 }
@@ -225,8 +241,11 @@ static void take_steps(struct asking *asking, unsigned first, unsigned last)
     while (is_any && !must_end(asking)) {
         is_any = false;
         for (unsigned k = 0; k < asking->survey->count; k++) is_any |= advance(asking, k);
-        /* It sends the questions. Nothing may be received before it waits, or it would wait for bytes that have come. */
-        if (is_any) session_wait(asking->session, redlock_now_us() + (uint64_t)asking->wishes->patience_ms * 1000 / 4 + 1);
+        /* It sends the questions. Nothing may be received before it waits, or it would wait for
+         * bytes that have come. */
+        if (is_any)
+            session_wait(asking->session,
+                         redlock_now_us() + (uint64_t)asking->wishes->patience_ms * 1000 / 4 + 1);
     }
     forget_all(asking);
 }
@@ -244,8 +263,9 @@ static void look_again(struct asking *asking, uint64_t first_at)
 /* A node that gives its identity, and so has no vote, or refuses us, is there. */
 static bool is_there(enum redlock_trouble trouble)
 {
-    return trouble == REDLOCK_TROUBLE_NONE || (trouble >= REDLOCK_TROUBLE_RESTARTED && trouble != REDLOCK_TROUBLE_DENIED &&
-                                               trouble != REDLOCK_TROUBLE_NOAUTH && trouble != REDLOCK_TROUBLE_WRONGPASS);
+    return trouble == REDLOCK_TROUBLE_NONE ||
+           (trouble >= REDLOCK_TROUBLE_RESTARTED && trouble != REDLOCK_TROUBLE_DENIED &&
+            trouble != REDLOCK_TROUBLE_NOAUTH && trouble != REDLOCK_TROUBLE_WRONGPASS);
 }
 
 /* It is the same however the list names the host, by one name or by another. */
@@ -255,8 +275,10 @@ static void note_host(struct survey_node *node, int fd)
     socklen_t size = sizeof peer;
 
     if (fd < 0 || getpeername(fd, &peer.any, &size) != 0) return;
-    if (peer.any.sa_family == AF_INET)  (void)inet_ntop(AF_INET, &peer.ip4.sin_addr, node->host, sizeof node->host);
-    if (peer.any.sa_family == AF_INET6) (void)inet_ntop(AF_INET6, &peer.ip6.sin6_addr, node->host, sizeof node->host);
+    if (peer.any.sa_family == AF_INET)
+        (void)inet_ntop(AF_INET, &peer.ip4.sin_addr, node->host, sizeof node->host);
+    if (peer.any.sa_family == AF_INET6)
+        (void)inet_ntop(AF_INET6, &peer.ip6.sin6_addr, node->host, sizeof node->host);
 }
 
 static void note_node(struct asking *asking, unsigned k)
@@ -287,7 +309,8 @@ static unsigned count_needs(void)
     return count;
 }
 
-enum redlock_status survey_nodes(struct session *session, const struct survey_wishes *wishes, struct survey *survey)
+enum redlock_status survey_nodes(struct session *session, const struct survey_wishes *wishes,
+                                 struct survey *survey)
 {
     struct asking asking = { .session = session, .wishes = wishes, .survey = survey };
     uint64_t began_at;

@@ -7,8 +7,8 @@
 #include "../redlock/ask_all.h"
 #include "../redlock/print.h"
 
-enum { TRIAL_TTL_MS = 5000 };       /* The extension is twice that, since an extension that changes nothing
-                                     * would try nothing. */
+/* The extension is twice that, since an extension that changes nothing would try nothing. */
+enum { TRIAL_TTL_MS = 5000 };
 
 struct trial {
     struct session *session;
@@ -21,8 +21,10 @@ static void choose_name(struct trial *t, const char *prefix)
 {
     uint64_t random = redlock_now_us();
 
-    (void)!getrandom(&random, sizeof random, 0);        /* If it fails the time is as good, since nothing depends on it. */
-    (void)print_text(t->name, REDLOCK_RESOURCE_MAX, "%.480s%016llx", prefix, (unsigned long long)random);
+    /* If it fails the time is as good, since nothing depends on it. */
+    (void)!getrandom(&random, sizeof random, 0);
+    (void)print_text(t->name, REDLOCK_RESOURCE_MAX, "%.480s%016llx", prefix,
+                     (unsigned long long)random);
 }
 
 static uint64_t patience_us(const struct trial *t)
@@ -37,14 +39,16 @@ static void hear_all(struct trial *t)
     unsigned k = 0;
 
     while (!t->session->fault && redlock_now_us() < until) {
-        for (k = 0; k < t->survey->count && redlock_vote_of(&t->session->lock, k) != REDLOCK_VOTE_PENDING; k++) {
-        }
+        for (k = 0;
+             k < t->survey->count && redlock_vote_of(&t->session->lock, k) != REDLOCK_VOTE_PENDING;
+             k++) {}
         if (k == t->survey->count || session_must_end(t->session)) return;
         session_wait(t->session, until);
     }
 }
 
-/* Notes how the nodes took one operation. One refusal of a node counts, whatever it says to the next. */
+/* Notes how the nodes took one operation. One refusal of a node counts, whatever it says
+ * to the next. */
 static void note_votes(struct trial *t, const char *operation)
 {
     hear_all(t);
@@ -102,7 +106,8 @@ static void remove_counter(struct trial *t)
     uint64_t until = redlock_now_us() + patience_us(t);
 
     all = (struct ask_all){ 0 };
-    (void)print_text(t->name + strlen(t->name), sizeof REDLOCK_TICKET_SUFFIX, "%s", REDLOCK_TICKET_SUFFIX);
+    (void)print_text(t->name + strlen(t->name), sizeof REDLOCK_TICKET_SUFFIX, "%s",
+                     REDLOCK_TICKET_SUFFIX);
     ask_all_argument(&all, "DEL");
     ask_all_argument(&all, t->name);
     ask_all_begin(&all, t->session);
@@ -118,8 +123,10 @@ void trial_run(struct session *session, const char *prefix, struct survey *surve
     t.session = session;
     t.survey = survey;
     choose_name(&t, prefix);
-    if (acquire_and_extend(&t, guard_ms > 0 && guard_ms < 2 * TRIAL_TTL_MS ? guard_ms / 2 : TRIAL_TTL_MS) &&
-        redlock_start_release(redlock_engine(&session->client), &session->lock, redlock_now_us()) == REDLOCK_OK) {
+    if (acquire_and_extend(&t, guard_ms > 0 && guard_ms < 2 * TRIAL_TTL_MS ? guard_ms / 2
+                                                                           : TRIAL_TTL_MS) &&
+        redlock_start_release(redlock_engine(&session->client), &session->lock, redlock_now_us()) ==
+            REDLOCK_OK) {
         (void)session_finish(session);
         note_votes(&t, "to release");
     }

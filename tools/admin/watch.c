@@ -1,5 +1,6 @@
-/* watch: shows the holder of each lock, as it changes. On a terminal a table that is drawn again and
- * again in place; elsewhere a line for each change. It looks as redlock status does, and reads only. */
+/* watch: shows the holder of each lock, as it changes. On a terminal a table that is drawn again
+ * and again in place; elsewhere a line for each change. It looks as redlock status does,
+ * and reads only. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -46,8 +47,8 @@ struct watching {
 
 /* ---- Looking ---- */
 
-/* The number of clients that stand in line, as far as any node knows. One that has gone without a word
- * is among them for a while. */
+/* The number of clients that stand in line, as far as any node knows. One that has gone without a
+ * word is among them for a while. */
 static void count_waiters(struct lock *lock, struct session *session)
 {
     static struct ask_all all;
@@ -57,15 +58,19 @@ static void count_waiters(struct lock *lock, struct session *session)
     all = (struct ask_all){ 0 };
     lock->has_waiters = false;
     lock->waiters = 0;
-    (void)print_text(key, sizeof key, "%s%s%s", lock->resource, session->settings->permits > 0 ? ":" : "", REDLOCK_WAITERS_SUFFIX);
+    (void)print_text(key, sizeof key, "%s%s%s", lock->resource,
+                     session->settings->permits > 0 ? ":" : "", REDLOCK_WAITERS_SUFFIX);
     ask_all_argument(&all, "ZCARD");
     ask_all_argument(&all, key);
     ask_all_begin(&all, session);
-    ask_all_wait(&all, session, redlock_now_us() + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000);
+    ask_all_wait(&all, session,
+                 redlock_now_us() +
+                     (uint64_t)session->settings->options.engine.node_timeout_ms * 1000);
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         if (!ask_all_answer(&all, k, &item) || item.type != REDLOCK_ITEM_INTEGER) continue;
         lock->has_waiters = true;
-        if (item.integer > 0 && (uint64_t)item.integer > lock->waiters) lock->waiters = (uint64_t)item.integer;
+        if (item.integer > 0 && (uint64_t)item.integer > lock->waiters)
+            lock->waiters = (uint64_t)item.integer;
     }
     ask_all_end(&all, session);
 }
@@ -88,7 +93,8 @@ static enum redlock_status look(struct watching *w, struct lock *lock)
 
 static uint64_t digest_of(uint64_t digest, const void *data, size_t size)
 {
-    for (size_t i = 0; i < size; i++) digest = (digest ^ ((const uint8_t *)data)[i]) * UINT64_C(1099511628211);
+    for (size_t i = 0; i < size; i++)
+        digest = (digest ^ ((const uint8_t *)data)[i]) * UINT64_C(1099511628211);
     return digest;
 }
 
@@ -97,23 +103,26 @@ static uint64_t digest_view(uint64_t digest, const struct view *view)
 {
     const struct redlock_sight *sight = &view->sights[view->holder];
     unsigned numbers[] = {
-        (unsigned)view->verdict, view->agreeing, view->voters, view->givers, view->has_end, view->is_shared, view->readers.count,
-        view->readers.has_writer
+        (unsigned)view->verdict, view->agreeing,  view->voters,        view->givers,
+        view->has_end,           view->is_shared, view->readers.count, view->readers.has_writer
     };
 
     digest = digest_of(digest, numbers, sizeof numbers);
     if (view->verdict == VERDICT_HELD) digest = digest_of(digest, sight->value, sight_kept(sight));
     for (unsigned i = 0; view->is_shared && i < view->readers.count; i++)
-        digest = digest_of(digest, view->readers.readers[i].value, strlen(view->readers.readers[i].value));
+        digest = digest_of(digest, view->readers.readers[i].value,
+                           strlen(view->readers.readers[i].value));
     return digest;
 }
 
 static bool has_changed(struct lock *lock)
 {
-    uint64_t digest = digest_of(UINT64_C(14695981039346656037), &lock->waiters, sizeof lock->waiters);
+    uint64_t digest =
+        digest_of(UINT64_C(14695981039346656037), &lock->waiters, sizeof lock->waiters);
     bool is_new;
 
-    for (unsigned i = 0; i < lock->permits.count; i++) digest = digest_view(digest, &lock->permits.views[i]);
+    for (unsigned i = 0; i < lock->permits.count; i++)
+        digest = digest_view(digest, &lock->permits.views[i]);
     is_new = digest != lock->digest;
     lock->digest = digest;
     return is_new;
@@ -123,7 +132,8 @@ static bool has_changed(struct lock *lock)
 
 static const char *holder_text(const struct view *view, char *text, size_t size)
 {
-    if (view->held.name[0] != '\0') return text_printable(text, size, view->held.name, strlen(view->held.name));
+    if (view->held.name[0] != '\0')
+        return text_printable(text, size, view->held.name, strlen(view->held.name));
     return status_value_text(&view->sights[view->holder], text, size);
 }
 
@@ -134,14 +144,17 @@ static void print_permits(const struct lock *lock)
     char name[TEXT_MAX], holder[4 * REDLOCK_HOLDER_MAX + 8];
     unsigned told = 0;
 
-    (void)print("%s: %u of %u permits taken", text_printable(name, sizeof name, lock->resource, strlen(lock->resource)),
+    (void)print("%s: %u of %u permits taken",
+                text_printable(name, sizeof name, lock->resource, strlen(lock->resource)),
                 permits->taken, permits->count);
     for (unsigned i = 0; i < permits->count; i++) {
         const struct view *view = &permits->views[i];
         if (view->verdict != VERDICT_HELD) continue;
-        (void)print("%s %u by %s", told++ == 0 ? ":" : ",", i + 1, holder_text(view, holder, sizeof holder));
+        (void)print("%s %u by %s", told++ == 0 ? ":" : ",", i + 1,
+                    holder_text(view, holder, sizeof holder));
     }
-    if (permits->known < permits->count) (void)print("; of %u too few nodes can tell", permits->count - permits->known);
+    if (permits->known < permits->count)
+        (void)print("; of %u too few nodes can tell", permits->count - permits->known);
 }
 
 static bool is_writer_waiting(const struct view *view)
@@ -164,7 +177,8 @@ static void print_change(const struct watching *w, const struct lock *lock)
 static void print_json(const struct watching *w, const struct lock *lock)
 {
     bool is_of_permits = w->settings->permits > 0;
-    enum redlock_status status = is_of_permits ? permits_status(&lock->permits) : view_status(&lock->permits.views[0]);
+    enum redlock_status status =
+        is_of_permits ? permits_status(&lock->permits) : view_status(&lock->permits.views[0]);
     char time[TEXT_TIME_MAX];
 
     output_json_begin(stdout, &w->settings->output, lock->resource, status, NULL);
@@ -251,8 +265,12 @@ static int name_width(const struct watching *w)
 
 static const char *state_text(const struct view *view, char *text, size_t size)
 {
-    if (view->is_shared) (void)print_text(text, size, "shared by %s%u", view->readers.are_more ? ">" : "", view->readers.count);
-    else (void)print_text(text, size, "%s %u/%u", view_verdict_name(view), view->agreeing, view->count);
+    if (view->is_shared)
+        (void)print_text(text, size, "shared by %s%u", view->readers.are_more ? ">" : "",
+                         view->readers.count);
+    else
+        (void)print_text(text, size, "%s %u/%u", view_verdict_name(view), view->agreeing,
+                         view->count);
     return text;
 }
 
@@ -266,22 +284,29 @@ static const char *cell_text(const struct view *view, unsigned k, char *text, si
     if (!sight->seen)           return "?";
     if (!sight->exists)         return "-";
     if (!sight->is_string)      return "no lock";
-    (void)print_text(text, size, "%s%s", sight->has_ttl ? text_duration(duration, sight->ttl_ms) : "no TTL", is_odd ? "*" : "");
+    (void)print_text(text, size, "%s%s",
+                     sight->has_ttl ? text_duration(duration, sight->ttl_ms) : "no TTL",
+                     is_odd ? "*" : "");
     return text;
 }
 
 static void draw_view(FILE *file, const struct view *view, const char *waiters, int width)
 {
-    char name[4 * NAME_WIDTH_MAX + 1], state[32], cell[TEXT_DURATION_MAX + 8], left[TEXT_DURATION_MAX];
+    char name[4 * NAME_WIDTH_MAX + 1], state[32], cell[TEXT_DURATION_MAX + 8],
+        left[TEXT_DURATION_MAX];
     char holder[4 * REDLOCK_HOLDER_MAX + 8];
 
     (void)print_to(file, "%-*.*s  %-*s %*s", width, width,
-                   text_printable(name, sizeof name, view->resource, strlen(view->resource)), STATE_WIDTH,
-                   state_text(view, state, sizeof state), CELL_WIDTH,
-                   view->verdict != VERDICT_HELD ? "" : view->has_end ? text_duration(left, view->ends_in_ms) : "no TTL");
+                   text_printable(name, sizeof name, view->resource, strlen(view->resource)),
+                   STATE_WIDTH, state_text(view, state, sizeof state), CELL_WIDTH,
+                   view->verdict != VERDICT_HELD ? ""
+                   : view->has_end               ? text_duration(left, view->ends_in_ms)
+                                                 : "no TTL");
     (void)print_to(file, "%8s", waiters);
-    for (unsigned k = 0; k < view->count; k++) (void)print_to(file, " %*s", CELL_WIDTH, cell_text(view, k, cell, sizeof cell));
-    if (view->verdict == VERDICT_HELD && !view->is_shared) (void)print_to(file, "  %s", holder_text(view, holder, sizeof holder));
+    for (unsigned k = 0; k < view->count; k++)
+        (void)print_to(file, " %*s", CELL_WIDTH, cell_text(view, k, cell, sizeof cell));
+    if (view->verdict == VERDICT_HELD && !view->is_shared)
+        (void)print_to(file, "  %s", holder_text(view, holder, sizeof holder));
     (void)fputc('\n', file);
 }
 
@@ -305,8 +330,8 @@ static void draw_lock(FILE *file, const struct watching *w, const struct lock *l
     if (lock->has_waiters) (void)print_text(waiters, sizeof waiters, "%" PRIu64, lock->waiters);
     if (w->settings->permits > 0)
         (void)print_to(file, "%s: %u of %u permits taken, %s in line\n",
-                       text_printable(name, sizeof name, lock->resource, strlen(lock->resource)), lock->permits.taken,
-                       lock->permits.count, waiters);
+                       text_printable(name, sizeof name, lock->resource, strlen(lock->resource)),
+                       lock->permits.taken, lock->permits.count, waiters);
     for (unsigned i = 0; i < lock->permits.count; i++) {
         draw_view(file, &lock->permits.views[i], w->settings->permits > 0 ? "" : waiters, width);
         if (lock->permits.views[i].is_shared) draw_readers(file, &lock->permits.views[i]);
@@ -321,8 +346,10 @@ static void draw_nodes(FILE *file, const struct watching *w)
     (void)fputc('\n', file);
     for (unsigned k = 0; k < view->count; k++) {
         const char *trouble = view_trouble(view, k);
-        (void)print_to(file, "node %-2u %s  %s%s%s\n", k, redlock_node_address(&w->session->client, k),
-                       view_may_vote(view, k) ? "votes" : "no vote", trouble ? ": " : "", trouble ? trouble : "");
+        (void)print_to(file, "node %-2u %s  %s%s%s\n", k,
+                       redlock_node_address(&w->session->client, k),
+                       view_may_vote(view, k) ? "votes" : "no vote", trouble ? ": " : "",
+                       trouble ? trouble : "");
     }
 }
 
@@ -331,10 +358,12 @@ static void draw_all(FILE *file, const struct watching *w)
     int width = name_width(w);
     char time[TEXT_TIME_MAX], interval[TEXT_DURATION_MAX];
 
-    (void)print_to(file, "redlock watch   %.19sZ   every %s   Ctrl-C ends it\n\n", text_time(time, redlock_wall_us()),
-                   text_duration(interval, w->interval_ms));
-    (void)print_to(file, "%-*s  %-*s %*s%8s", width, "resource", STATE_WIDTH, "state", CELL_WIDTH, "left", "in line");
-    for (unsigned k = 0; k < redlock_node_count(&w->session->client); k++) (void)print_to(file, "    node %-2u", k);
+    (void)print_to(file, "redlock watch   %.19sZ   every %s   Ctrl-C ends it\n\n",
+                   text_time(time, redlock_wall_us()), text_duration(interval, w->interval_ms));
+    (void)print_to(file, "%-*s  %-*s %*s%8s", width, "resource", STATE_WIDTH, "state", CELL_WIDTH,
+                   "left", "in line");
+    for (unsigned k = 0; k < redlock_node_count(&w->session->client); k++)
+        (void)print_to(file, "    node %-2u", k);
     (void)fputs("  holder\n", file);
     for (unsigned i = 0; i < w->count; i++) draw_lock(file, w, &w->locks[i], width);
     draw_nodes(file, w);
@@ -352,7 +381,8 @@ static size_t cut_line(const char *line, size_t size, unsigned columns)
     return at;
 }
 
-/* Each line in the place of the one before; the last one of the screen gets no line feed, which would move it up. */
+/* Each line in the place of the one before; the last one of the screen gets no line feed, which
+ * would move it up. */
 static void show_lines(const char *text, const struct winsize *size)
 {
     unsigned line = 0;
@@ -423,9 +453,13 @@ static enum redlock_status watch(struct watching *w)
     return status;
 }
 
-static int watch_in_session(struct session *session, const struct settings *settings, uint32_t interval_ms)
+static int watch_in_session(struct session *session, const struct settings *settings,
+                            uint32_t interval_ms)
 {
-    struct watching w = { .session = session, .settings = settings, .interval_ms = interval_ms, .count = settings->name_count };
+    struct watching w = {
+        .session = session, .settings = settings, .interval_ms = interval_ms,
+        .count = settings->name_count
+    };
     enum redlock_status status = REDLOCK_SYSTEM;
 
     w.locks = calloc(w.count, sizeof *w.locks);

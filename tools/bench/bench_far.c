@@ -1,5 +1,5 @@
-/* A client that is far away, on one machine. It is a transport that keeps each byte back for so long,
- * on its way to a node and back.
+/* A client that is far away, on one machine. It is a transport that keeps each byte back for so
+ * long, on its way to a node and back.
  *
  * A session's descriptor is an epoll of its socket and of a timer, so anything that is due makes it
  * readable. The client then receives, which sends bytes that are due as well. */
@@ -19,7 +19,11 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-enum { FAR_SESSIONS_MAX = REDLOCK_SESSIONS(BENCH_NODES_MAX, true), FAR_PIECES_MAX = 64, FAR_BYTES_MAX = 16384 };
+enum {
+    FAR_SESSIONS_MAX = REDLOCK_SESSIONS(BENCH_NODES_MAX, true),
+    FAR_PIECES_MAX = 64,
+    FAR_BYTES_MAX = 16384
+};
 
 /* Bytes that are under way, in the pieces in which they were given. */
 struct way {
@@ -57,7 +61,8 @@ static size_t due_of(const struct way *way)
 {
     size_t due = 0;
 
-    for (unsigned i = 0; i < way->pieces && way->piece[i].due_ns <= bench_now_ns(); i++) due += way->piece[i].size;
+    for (unsigned i = 0; i < way->pieces && way->piece[i].due_ns <= bench_now_ns(); i++)
+        due += way->piece[i].size;
     return due;
 }
 
@@ -74,7 +79,8 @@ static void end_way(struct way *way, size_t size)
     if (way->pieces > 0) way->piece[0].size -= size;
 }
 
-/* The timer makes the descriptor readable when the next piece is due; a piece that is due already, at once. */
+/* The timer makes the descriptor readable when the next piece is due; a piece that is due already,
+ * at once. */
 static void set_timer(struct far_session *s)
 {
     uint64_t due_ns = UINT64_MAX;
@@ -153,7 +159,8 @@ static int send_due(struct far_session *s)
 static void receive_more(const struct bench_far *far, struct far_session *s)
 {
     size_t room = room_of(&s->back);
-    ssize_t size = room > 0 ? recv(s->socket, s->back.bytes + s->back.size, room, MSG_DONTWAIT) : -1;
+    ssize_t size =
+        room > 0 ? recv(s->socket, s->back.bytes + s->back.size, room, MSG_DONTWAIT) : -1;
 
     if (size > 0) begin_way(far, &s->back, (size_t)size);
     if (size == 0) s->has_ended = true;
@@ -194,8 +201,8 @@ static void far_discard(void *context, unsigned k, int fd)
 }
 
 const struct redlock_transport bench_far_transport = {
-    .has_addresses = true, .connect = far_connect, .finish = far_finish, .send = far_send, .receive = far_receive,
-    .hang_up = far_hang_up, .discard = far_discard
+    .has_addresses = true, .connect = far_connect, .finish = far_finish, .send = far_send,
+    .receive = far_receive, .hang_up = far_hang_up, .discard = far_discard
 };
 
 struct bench_far *bench_far_new(uint64_t round_trip_ns)

@@ -31,7 +31,8 @@ uint64_t bench_wall_us(void)
 bool bench_figures_init(struct bench_figures *f, const struct bench_options *options)
 {
     memset(f, 0, sizeof *f);
-    f->capacity = options->cycles > 0 ? (size_t)options->cycles : (size_t)(options->seconds * FIGURES_RATE_MAX) + 1;
+    f->capacity = options->cycles > 0 ? (size_t)options->cycles
+                                      : (size_t)(options->seconds * FIGURES_RATE_MAX) + 1;
     f->memory_size = 3 * f->capacity * sizeof(uint32_t);
     uint32_t *memory = malloc(f->memory_size);
     if (!memory) return false;
@@ -132,8 +133,9 @@ double bench_percentile_us(const uint32_t *sorted, uint64_t count, unsigned perc
 static void print_samples(const char *kind, uint32_t *samples, uint64_t count)
 {
     bench_sort(samples, count);
-    printf(",\"%s_p50_us\":%.3f,\"%s_p99_us\":%.3f,\"%s_max_us\":%.3f", kind, bench_percentile_us(samples, count, 50), kind,
-           bench_percentile_us(samples, count, 99), kind, bench_percentile_us(samples, count, 100));
+    printf(",\"%s_p50_us\":%.3f,\"%s_p99_us\":%.3f,\"%s_max_us\":%.3f", kind,
+           bench_percentile_us(samples, count, 50), kind, bench_percentile_us(samples, count, 99),
+           kind, bench_percentile_us(samples, count, 100));
 }
 
 /* Quotes a name that a user chose. */
@@ -162,8 +164,10 @@ void bench_figures_print(struct bench_figures *f, const struct bench_options *op
     double seconds = (double)(f->ended_at - f->began_at) / 1e9;
     print_text("{\"client\":", options->name ? options->name : options->client);
     print_text(",\"mode\":", modes[options->mode]);
-    printf(",\"n\":%u,\"concurrency\":%u,\"seconds\":%.6f,\"cycles\":%" PRIu64 ",\"cycles_per_s\":%.1f", options->node_count,
-           options->concurrency, seconds, f->cycles, seconds > 0 ? (double)f->cycles / seconds : 0.0);
+    printf(",\"n\":%u,\"concurrency\":%u,\"seconds\":%.6f,\"cycles\":%" PRIu64
+           ",\"cycles_per_s\":%.1f",
+           options->node_count, options->concurrency, seconds, f->cycles,
+           seconds > 0 ? (double)f->cycles / seconds : 0.0);
     printf(",\"fail\":%" PRIu64 ",\"attempts\":%" PRIu64, f->fail, f->attempts);
     if (f->cycles > 0) print_per_cycle(f);
     if (f->rss_kb > 0) printf(",\"rss_kb\":%ld,\"hwm_kb\":%ld", f->rss_kb, f->hwm_kb);

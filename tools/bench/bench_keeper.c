@@ -1,5 +1,5 @@
-/* Many locks that one client keeps. Measures the cost of their extensions, and whether they are spread
- * over time or come at once. */
+/* Many locks that one client keeps. Measures the cost of their extensions, and whether they are
+ * spread over time or come at once. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 enum {
-    KEEPER_SLOT_US = 10000,         /* The most extensions that begin within such a slot of time are reported. */
-    KEEPER_LOOKS = 10,              /* Each lock is looked at so often within a TTL, more often than it is extended. */
+    /* The most extensions that begin within such a slot of time are reported. */
+    KEEPER_SLOT_US = 10000,
+    /* Each lock is looked at so often within a TTL, more often than it is extended. */
+    KEEPER_LOOKS = 10,
     KEEPER_NAME_SIZE = 32,
     KEEPER_ACQUIRE_S = 10, KEEPER_RELEASE_MS = 5000,
     KEEPER_SEND_PER_LOCK = 256      /* Bytes. An extension has 170. */
@@ -61,7 +63,8 @@ static void open_client(struct keeper *keeper)
     o.engine.node_timeout_ms = options->node_timeout_ms;
     o.engine.pipeline = (uint16_t)(options->concurrency + REDLOCK_PIPELINE);
     o.engine.send_size = options->concurrency * KEEPER_SEND_PER_LOCK + REDLOCK_SEND_SIZE;
-    o.memory_size = REDLOCK_MEMORY(options->node_count, o.engine.pipeline, o.engine.send_size, o.engine.receive_size);
+    o.memory_size = REDLOCK_MEMORY(options->node_count, o.engine.pipeline, o.engine.send_size,
+                                   o.engine.receive_size);
     o.memory = keeper->memory = allocate(1, o.memory_size);
     status = redlock_open(&keeper->client, options->nodes, &o, NULL);
     if (status == REDLOCK_OK) status = redlock_connect(&keeper->client, BENCH_CONNECT_MS);
@@ -80,7 +83,8 @@ static void turn(struct keeper *keeper, uint64_t until_us)
     for (unsigned k = 0; k < count; k++) {
         unsigned events = redlock_events(c, k);
         polled[k].fd = redlock_fd(c, k);
-        polled[k].events = (short)((events & REDLOCK_READ ? POLLIN : 0) | (events & REDLOCK_WRITE ? POLLOUT : 0));
+        polled[k].events =
+            (short)((events & REDLOCK_READ ? POLLIN : 0) | (events & REDLOCK_WRITE ? POLLOUT : 0));
     }
     if (ms >= 0 && (uint64_t)ms * 1000000 < left_ns) left_ns = (uint64_t)ms * 1000000;
     if (bench_poll(polled, count, bench_now_ns() + left_ns) > 0)
@@ -99,10 +103,14 @@ static void acquire_all(struct keeper *keeper)
 
     for (unsigned i = 0; i < keeper->options->concurrency; i++) {
         struct kept *kept = &keeper->locks[i];
-        struct redlock_request request = { .resource = kept->name, .ttl_ms = keeper->options->ttl_ms };
-        request.resource_size = (size_t)snprintf(kept->name, sizeof kept->name, "bench:%ld:%u", (long)getpid(), i);
+        struct redlock_request request = {
+            .resource = kept->name, .ttl_ms = keeper->options->ttl_ms
+        };
+        request.resource_size =
+            (size_t)snprintf(kept->name, sizeof kept->name, "bench:%ld:%u", (long)getpid(), i);
         redlock_lock_init(&kept->lock);
-        enum redlock_status status = redlock_start_acquire(r, &kept->lock, &request, redlock_now_us());
+        enum redlock_status status =
+            redlock_start_acquire(r, &kept->lock, &request, redlock_now_us());
         if (status != REDLOCK_OK) fail("redlock_start_acquire", redlock_status_text(status));
     }
     while (held < keeper->options->concurrency && redlock_now_us() < until_us) {
@@ -128,7 +136,8 @@ static void look(struct keeper *keeper)
         if (fresh == 0) continue;
         keeper->locks[i].round = round->number;
         keeper->extensions += fresh;
-        if (round->started_at >= keeper->began_us && slot < keeper->slot_count) keeper->slots[slot]++;
+        if (round->started_at >= keeper->began_us && slot < keeper->slot_count)
+            keeper->slots[slot]++;
     }
 }
 
@@ -142,13 +151,15 @@ static void keep(struct keeper *keeper, struct bench_figures *figures)
     bench_figures_begin(figures);
     keeper->began_us = redlock_now_us();
     until_us = keeper->began_us + (uint64_t)(o->seconds * 1e6);
-    for (uint64_t at = keeper->began_us + look_every_us; redlock_now_us() < until_us; at += look_every_us) {
+    for (uint64_t at = keeper->began_us + look_every_us; redlock_now_us() < until_us;
+         at += look_every_us) {
         uint64_t next = at < until_us ? at : until_us;
         while (redlock_now_us() < next) turn(keeper, next);
         look(keeper);
     }
     bench_figures_end(figures, bench_now_ns());
-    for (unsigned i = 0; i < o->concurrency; i++) keeper->lost += redlock_valid_ms(&keeper->locks[i].lock) == 0;
+    for (unsigned i = 0; i < o->concurrency; i++)
+        keeper->lost += redlock_valid_ms(&keeper->locks[i].lock) == 0;
 }
 
 static void print(const struct keeper *keeper, const struct bench_figures *f)
@@ -156,19 +167,26 @@ static void print(const struct keeper *keeper, const struct bench_figures *f)
     double seconds = (double)(f->ended_at - f->began_at) / 1e9;
     uint32_t most = 0;
 
-    for (size_t i = 0; i < keeper->slot_count; i++) most = keeper->slots[i] > most ? keeper->slots[i] : most;
-    printf("{\"client\":\"redlock\",\"mode\":\"keeper\",\"n\":%u,\"concurrency\":%u,\"seconds\":%.6f,\"ttl_ms\":%u",
-           keeper->options->node_count, keeper->options->concurrency, seconds, (unsigned)keeper->options->ttl_ms);
-    printf(",\"cycles\":%" PRIu64 ",\"extensions_per_s\":%.1f,\"most_in_10_ms\":%u,\"cpu_share\":%.4f,\"lost\":%" PRIu64 "}\n",
+    for (size_t i = 0; i < keeper->slot_count; i++)
+        most = keeper->slots[i] > most ? keeper->slots[i] : most;
+    printf("{\"client\":\"redlock\",\"mode\":\"keeper\",\"n\":%u,\"concurrency\":%u,\"seconds\":%."
+           "6f,\"ttl_ms\":%u",
+           keeper->options->node_count, keeper->options->concurrency, seconds,
+           (unsigned)keeper->options->ttl_ms);
+    printf(",\"cycles\":%" PRIu64
+           ",\"extensions_per_s\":%.1f,\"most_in_10_ms\":%u,\"cpu_share\":%.4f,\"lost\":%" PRIu64
+           "}\n",
            keeper->extensions, (double)keeper->extensions / seconds, (unsigned)most,
            (double)(f->user_us + f->system_us) / 1e6 / seconds, keeper->lost);
 }
 
 static void release_all(struct keeper *keeper)
 {
-    struct redlock_lock **locks = allocate(keeper->options->concurrency, sizeof(struct redlock_lock *));
+    struct redlock_lock **locks =
+        allocate(keeper->options->concurrency, sizeof(struct redlock_lock *));
     for (unsigned i = 0; i < keeper->options->concurrency; i++) locks[i] = &keeper->locks[i].lock;
-    (void)redlock_release_all(&keeper->client, locks, keeper->options->concurrency, KEEPER_RELEASE_MS);
+    (void)redlock_release_all(&keeper->client, locks, keeper->options->concurrency,
+                              KEEPER_RELEASE_MS);
     free(locks);
 }
 

@@ -1,7 +1,8 @@
 /* The three modes. Only here is the clock read, so every client is timed alike.
  *
- * Latency is throughput with one loop. A loop's acquire is timed from just before the client is asked to the moment it
- * hands the slot back, and so is its release; writing the next key falls between the two. */
+ * Latency is throughput with one loop. A loop's acquire is timed from just before the client is
+ * asked to the moment it hands the slot back, and so is its release; writing the next key falls
+ * between the two. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -37,7 +38,9 @@ int bench_poll(struct pollfd *polled, unsigned count, uint64_t until_ns)
 {
     if (until_ns == LOOP_NEVER) return poll(polled, count, -1);
     uint64_t now = bench_now_ns(), left = until_ns > now ? until_ns - now : 0;
-    struct timespec wait = { .tv_sec = (time_t)(left / 1000000000u), .tv_nsec = (long)(left % 1000000000u) };
+    struct timespec wait = {
+        .tv_sec = (time_t)(left / 1000000000u), .tv_nsec = (long)(left % 1000000000u)
+    };
     return ppoll(polled, count, &wait, NULL);
 }
 
@@ -57,7 +60,8 @@ static void write_fresh_key(struct loop *l, struct bench_slot *slot)
 {
     uint64_t count = ++l->key_count;
     char *digits = slot->key + slot->key_size - LOOP_COUNTER_DIGITS;
-    for (int i = LOOP_COUNTER_DIGITS - 1; i >= 0; i--, count >>= 4) digits[i] = "0123456789abcdef"[count & 15];
+    for (int i = LOOP_COUNTER_DIGITS - 1; i >= 0; i--, count >>= 4)
+        digits[i] = "0123456789abcdef"[count & 15];
 }
 
 /* ---- One cycle ---- */
@@ -78,8 +82,8 @@ static void begin_release(struct loop *l, struct bench_slot *slot)
 
 static void write_event(const struct loop *l, const struct bench_slot *slot)
 {
-    fprintf(l->events, "%s %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", l->options->id, slot->acquired_at, slot->release_at,
-            l->now_ns);
+    fprintf(l->events, "%s %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", l->options->id,
+            slot->acquired_at, slot->release_at, l->now_ns);
 }
 
 static void note_released(struct loop *l, struct bench_slot *slot)
@@ -138,7 +142,8 @@ static void cycle_until(struct loop *l, uint64_t until_ns)
 
 static void begin_cycles(struct loop *l)
 {
-    for (unsigned i = 0; i < l->options->concurrency; i++, l->busy++) begin_acquire(l, &l->slots[i]);
+    for (unsigned i = 0; i < l->options->concurrency; i++, l->busy++)
+        begin_acquire(l, &l->slots[i]);
 }
 
 /* ---- Contention: one contender, one key ---- */
@@ -215,10 +220,13 @@ static void run_ending(struct loop *l)
     if (l->options->mode != BENCH_CONTEND) cycle_until(l, LOOP_NEVER);
 }
 
-void bench_loop(const struct bench_client *client, void *context, const struct bench_options *options,
-                struct bench_figures *figures, FILE *events)
+void bench_loop(const struct bench_client *client, void *context,
+                const struct bench_options *options, struct bench_figures *figures, FILE *events)
 {
-    struct loop l = { .client = client, .context = context, .options = options, .figures = figures, .events = events };
+    struct loop l = {
+        .client = client, .context = context, .options = options, .figures = figures,
+        .events = events
+    };
     l.slots = calloc(options->concurrency, sizeof *l.slots);
     if (!l.slots) {
         fprintf(stderr, "redlock-bench: no memory\n");

@@ -1,5 +1,5 @@
-/* TLS for the reference of the benchmark, as it is written by hand with Mbed TLS, which calls recv for the head of a record and
- * again for the rest of it. */
+/* TLS for the reference of the benchmark, as it is written by hand with Mbed TLS, which calls recv
+ * for the head of a record and again for the rest of it. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -22,22 +22,25 @@ struct session {
     mbedtls_ctr_drbg_context random;
     mbedtls_x509_crt ca;
     int fd;
-    size_t begun;       /* Bytes of a record that the socket has not taken as a whole, since Mbed TLS wants
-                         * the same call again. */
+    /* Bytes of a record that the socket has not taken as a whole, since Mbed TLS wants the same
+     * call again. */
+    size_t begun;
 };
 
 static int put(void *context, const unsigned char *data, size_t size)
 {
     ssize_t sent = send(((struct session *)context)->fd, data, size, MSG_NOSIGNAL);
     if (sent >= 0) return (int)sent;
-    return errno == EAGAIN || errno == EINTR ? MBEDTLS_ERR_SSL_WANT_WRITE : MBEDTLS_ERR_NET_SEND_FAILED;
+    return errno == EAGAIN || errno == EINTR ? MBEDTLS_ERR_SSL_WANT_WRITE
+                                             : MBEDTLS_ERR_NET_SEND_FAILED;
 }
 
 static int get(void *context, unsigned char *data, size_t size)
 {
     ssize_t got = recv(((struct session *)context)->fd, data, size, 0);
     if (got >= 0) return (int)got;
-    return errno == EAGAIN || errno == EINTR ? MBEDTLS_ERR_SSL_WANT_READ : MBEDTLS_ERR_NET_RECV_FAILED;
+    return errno == EAGAIN || errno == EINTR ? MBEDTLS_ERR_SSL_WANT_READ
+                                             : MBEDTLS_ERR_NET_RECV_FAILED;
 }
 
 static void tls_hang_up(void *context)
@@ -63,8 +66,8 @@ static struct session *new_session(void)
     return s;
 }
 
-/* The certificate is checked, and only Mbed TLS 3 looks for the host if that is a number, since servers
- * of the benchmark are its own. */
+/* The certificate is checked, and only Mbed TLS 3 looks for the host if that is a number, since
+ * servers of the benchmark are its own. */
 static bool configure(struct session *s, const char *ca, const char *host)
 {
     if (mbedtls_ctr_drbg_seed(&s->random, mbedtls_entropy_func, &s->entropy, NULL, 0) != 0 ||
@@ -77,7 +80,8 @@ static bool configure(struct session *s, const char *ca, const char *host)
     mbedtls_ssl_conf_ca_chain(&s->config, &s->ca, NULL);
     mbedtls_ssl_set_bio(&s->ssl, s, put, get, NULL);
     return mbedtls_ssl_setup(&s->ssl, &s->config) == 0 &&
-           mbedtls_ssl_set_hostname(&s->ssl, MBEDTLS_VERSION_NUMBER >= 0x03000000 ? host : NULL) == 0;
+           mbedtls_ssl_set_hostname(&s->ssl, MBEDTLS_VERSION_NUMBER >= 0x03000000 ? host : NULL) ==
+               0;
 }
 
 static bool waits(int code)
@@ -93,7 +97,9 @@ static void *tls_connect(const char *ca, int fd, const char *host, uint64_t unti
     s->fd = fd;
     if (configure(s, ca, host)) code = mbedtls_ssl_handshake(&s->ssl);
     while (waits(code)) {
-        struct pollfd polled = { .fd = fd, .events = code == MBEDTLS_ERR_SSL_WANT_WRITE ? POLLOUT : POLLIN };
+        struct pollfd polled = {
+            .fd = fd, .events = code == MBEDTLS_ERR_SSL_WANT_WRITE ? POLLOUT : POLLIN
+        };
         code = bench_poll(&polled, 1, until_ns) > 0 ? mbedtls_ssl_handshake(&s->ssl) : -1;
     }
     if (code == 0) return s;

@@ -39,7 +39,9 @@ static void *tls_connect(const char *ca, int fd, const char *host, uint64_t unti
     (void)signal(SIGPIPE, SIG_IGN);     /* OpenSSL calls write(). */
     while (ssl && (done = SSL_connect(ssl)) != 1) {
         int why = SSL_get_error(ssl, done);
-        struct pollfd polled = { .fd = fd, .events = why == SSL_ERROR_WANT_WRITE ? POLLOUT : POLLIN };
+        struct pollfd polled = {
+            .fd = fd, .events = why == SSL_ERROR_WANT_WRITE ? POLLOUT : POLLIN
+        };
         bool waits = why == SSL_ERROR_WANT_WRITE || why == SSL_ERROR_WANT_READ;
         if (!waits || bench_poll(&polled, 1, until_ns) <= 0) break;
     }
@@ -49,7 +51,8 @@ static void *tls_connect(const char *ca, int fd, const char *host, uint64_t unti
     return NULL;
 }
 
-/* The result, as send and recv have it. An error that stayed in the queue would be taken for one of the next node. */
+/* The result, as send and recv have it. An error that stayed in the queue would be taken for one of
+ * the next node. */
 static ssize_t result_of(SSL *ssl, int done)
 {
     if (done > 0) return done;

@@ -1,7 +1,7 @@
 /* The reference is a program that knows its servers are well, without any library. Preformatted
  * commands, in which only the key, the token and the ticket are written anew, go to all nodes over
- * nonblocking sockets; poll waits for a quorum of +OK, :1 or :2. Late answers are read, but not waited
- * for. The commands are those of redlock, byte for byte.
+ * nonblocking sockets; poll waits for a quorum of +OK, :1 or :2. Late answers are read, but not
+ * waited for. The commands are those of redlock, byte for byte.
  *
  * These are left out, and are thus redlock's cost: random tokens, the clock and the validity,
  * reconnecting, the checks of a server's kind, answers of all kinds. Do not lock with it. Nodes at
@@ -28,9 +28,11 @@ enum {
     RAW_SCRIPT_MAX = sizeof WIRE_ACQUIRE_SCRIPT + sizeof WIRE_RELEASE_SCRIPT,
     RAW_HOST_MAX = 255,
     RAW_COMMAND_MAX = BENCH_KEY_MAX + 256,
-    RAW_OUT_MIN = 65536,            /* Bytes that wait to be sent to a node, beside two commands of each slot. */
+    /* Bytes that wait to be sent to a node, beside two commands of each slot. */
+    RAW_OUT_MIN = 65536,
     RAW_IN = 16384,
-    RAW_ASKED_MAX = 16384           /* Commands that a node may owe an answer to. One that owes so many is not asked. */
+    /* Commands that a node may owe an answer to. One that owes so many is not asked. */
+    RAW_ASKED_MAX = 16384
 };
 
 /* A command with the places that change. */
@@ -44,8 +46,10 @@ struct raw_command {
 struct raw_operation {
     struct bench_slot *slot;
     struct raw_command acquire, release;
-    struct raw_command withdraw;    /* The release of an attempt that was lost, which wakes no waiter. */
-    uint32_t number;                /* The number of this slot's operation; answers to earlier ones do not count. */
+    /* The release of an attempt that was lost, which wakes no waiter. */
+    struct raw_command withdraw;
+    /* The number of this slot's operation; answers to earlier ones do not count. */
+    uint32_t number;
     unsigned granted, open;         /* Votes for it; nodes that have not answered. */
     bool is_pending, is_acquire;
 };
@@ -67,12 +71,14 @@ struct raw_node {
 
 struct raw {
     const struct bench_options *options;
-    uint64_t timeout_ns, patience_ns;   /* The timeout of a node; and the time until it has its scripts. */
+    /* The timeout of a node; and the time until it has its scripts. */
+    uint64_t timeout_ns, patience_ns;
     unsigned quorum;
     size_t out_size;
     uint64_t token_count;
-    uint64_t ticket;                /* The last one. Counted on from the wall clock, since a node refuses a
-                                     * ticket that is far ahead of it. */
+    /* The last one. Counted on from the wall clock, since a node refuses a ticket that is far ahead
+     * of it. */
+    uint64_t ticket;
     char acquire_sha1[RAW_SHA1 + 1], release_sha1[RAW_SHA1 + 1];
     struct raw_node *nodes;
     struct raw_operation *operations;
@@ -104,7 +110,8 @@ static void begin_command(struct raw_command *c, unsigned arguments)
 
 static const char NO_TOKEN[] = "----------------------------------------";
 
-static void format_acquire_with_ticket(const struct raw *r, struct raw_command *c, const struct bench_slot *slot)
+static void format_acquire_with_ticket(const struct raw *r, struct raw_command *c,
+                                       const struct bench_slot *slot)
 {
     char ttl[16], life[16], skew[16];
     (void)snprintf(ttl, sizeof ttl, "%u", (unsigned)r->options->ttl_ms);
@@ -119,7 +126,8 @@ static void format_acquire_with_ticket(const struct raw *r, struct raw_command *
     put_words(c, 2, (const char *const[]){ life, skew });
 }
 
-static void format_acquire(const struct raw *r, struct raw_command *c, const struct bench_slot *slot)
+static void format_acquire(const struct raw *r, struct raw_command *c,
+                           const struct bench_slot *slot)
 {
     char ttl[16];
     (void)snprintf(ttl, sizeof ttl, "%u", (unsigned)r->options->ttl_ms);
@@ -130,7 +138,8 @@ static void format_acquire(const struct raw *r, struct raw_command *c, const str
     put_words(c, 3, (const char *const[]){ "NX", "PX", ttl });
 }
 
-static void format_release(const struct raw *r, struct raw_command *c, const struct bench_slot *slot, bool wakes)
+static void format_release(const struct raw *r, struct raw_command *c,
+                           const struct bench_slot *slot, bool wakes)
 {
     begin_command(c, wakes ? 6 : 5);
     put_words(c, 3, (const char *const[]){ "EVALSHA", r->release_sha1, "1" });
@@ -139,8 +148,8 @@ static void format_release(const struct raw *r, struct raw_command *c, const str
     if (wakes) put_words(c, 1, (const char *const[]){ "" });
 }
 
-/* The token is not random, only new. Every process begins to count somewhere else, or it would release
- * locks of the others. */
+/* The token is not random, only new. Every process begins to count somewhere else, or it would
+ * release locks of the others. */
 static void write_token(struct raw *r, char token[RAW_TOKEN])
 {
     uint64_t mixed = ++r->token_count * UINT64_C(0x9e3779b97f4a7c15);
@@ -177,7 +186,8 @@ static void send_all(struct raw *r, struct raw_operation *o, const struct raw_co
 
 static void withdraw(struct raw *r, struct raw_operation *o)
 {
-    memcpy(o->withdraw.text + o->withdraw.token_at, o->release.text + o->release.token_at, RAW_TOKEN);
+    memcpy(o->withdraw.text + o->withdraw.token_at, o->release.text + o->release.token_at,
+           RAW_TOKEN);
     write_key(o, &o->withdraw);
     send_all(r, o, &o->withdraw);
 }
@@ -230,12 +240,14 @@ static struct raw_asked take_asked(struct raw_node *n)
 
 static ssize_t put(const struct raw *r, struct raw_node *n, const void *data, size_t size)
 {
-    return n->session ? r->options->tls->send(n->session, data, size) : send(n->fd, data, size, MSG_NOSIGNAL);
+    return n->session ? r->options->tls->send(n->session, data, size)
+                      : send(n->fd, data, size, MSG_NOSIGNAL);
 }
 
 static ssize_t take(const struct raw *r, struct raw_node *n, void *data, size_t size)
 {
-    return n->session ? r->options->tls->receive(n->session, data, size) : recv(n->fd, data, size, 0);
+    return n->session ? r->options->tls->receive(n->session, data, size)
+                      : recv(n->fd, data, size, 0);
 }
 
 static void disconnect(const struct raw *r, struct raw_node *n)
@@ -253,9 +265,10 @@ static void give_up(struct raw *r, struct raw_node *n)
     while (n->asked_count > 0) take_vote(r, take_asked(n), false);
 }
 
-/* Appends to the bytes that wait to be sent. Returns false if too much waits there already, as when the
- * node hangs; it is then not asked. */
-static bool append(const struct raw *r, struct raw_node *n, const struct raw_command *c, struct raw_asked asked)
+/* Appends to the bytes that wait to be sent. Returns false if too much waits there already, as when
+ * the node hangs; it is then not asked. */
+static bool append(const struct raw *r, struct raw_node *n, const struct raw_command *c,
+                   struct raw_asked asked)
 {
     if (n->asked_count == RAW_ASKED_MAX || r->out_size - n->out_end < c->size) return false;
     memcpy(n->out + n->out_end, c->text, c->size);
@@ -291,12 +304,13 @@ static void flush_all(struct raw *r)
         if (r->nodes[k].out_end > 0) flush(r, &r->nodes[k]);
 }
 
-/* The end of the answer that begins here. It is one line, except for the text with which a ticket is
- * refused. NULL: it is not all there. */
+/* The end of the answer that begins here. It is one line, except for the text with which a ticket
+ * is refused. NULL: it is not all there. */
 static const char *end_of_answer(const char *answer, const char *end)
 {
     const char *newline = memchr(answer, '\n', (size_t)(end - answer));
-    if (newline && answer[0] == '$' && answer[1] != '-') newline = memchr(newline + 1, '\n', (size_t)(end - newline - 1));
+    if (newline && answer[0] == '$' && answer[1] != '-')
+        newline = memchr(newline + 1, '\n', (size_t)(end - newline - 1));
     return newline ? newline + 1 : NULL;
 }
 
@@ -305,13 +319,15 @@ static size_t read_answers(struct raw *r, struct raw_node *n)
 {
     const char *answer = n->in, *end = n->in + n->in_size, *next;
     while (n->asked_count > 0 && (next = end_of_answer(answer, end)) != NULL) {
-        take_vote(r, take_asked(n), answer[0] == '+' || (answer[0] == ':' && (answer[1] == '1' || answer[1] == '2')));
+        take_vote(r, take_asked(n),
+                  answer[0] == '+' || (answer[0] == ':' && (answer[1] == '1' || answer[1] == '2')));
         answer = next;
     }
     return (size_t)(answer - n->in);
 }
 
-/* True when there may be more than fitted in, which poll does not know if it is in the TLS library. */
+/* True when there may be more than fitted in, which poll does not know if it is in
+ * the TLS library. */
 static bool receive(struct raw *r, struct raw_node *n)
 {
     size_t room = sizeof n->in - n->in_size;
@@ -352,16 +368,19 @@ static bool wait_for(int fd, short events, uint64_t until_ns)
 }
 
 /* Puts a script there, and keeps the SHA-1 that the node knows it by. */
-static bool load_script(const struct raw *r, struct raw_node *n, const char *script, char sha1[RAW_SHA1 + 1])
+static bool load_script(const struct raw *r, struct raw_node *n, const char *script,
+                        char sha1[RAW_SHA1 + 1])
 {
     char text[RAW_SCRIPT_MAX + 64], answer[sizeof "$40\r\n" + RAW_SHA1 + 2];
     uint64_t until_ns = bench_now_ns() + r->patience_ns;
     ssize_t got = -1;
-    size_t size = (size_t)snprintf(text, sizeof text, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n",
-                                   strlen(script), script);
+    size_t size =
+        (size_t)snprintf(text, sizeof text, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n",
+                         strlen(script), script);
     if (!wait_for(n->fd, POLLOUT, until_ns) || put(r, n, text, size) != (ssize_t)size) return false;
     errno = EAGAIN;
-    while (got < 0 && errno == EAGAIN && wait_for(n->fd, POLLIN, until_ns)) got = take(r, n, answer, sizeof answer);
+    while (got < 0 && errno == EAGAIN && wait_for(n->fd, POLLIN, until_ns))
+        got = take(r, n, answer, sizeof answer);
     if (got < 5 + RAW_SHA1) return false;
     if (memcmp(answer, "$40\r\n", 5) != 0) return false;
     memcpy(sha1, answer + 5, RAW_SHA1);
@@ -377,7 +396,8 @@ static bool load_scripts(struct raw *r, struct raw_node *n)
 static bool begin_tls(const struct raw *r, struct raw_node *n, const char *host)
 {
     uint64_t until_ns = bench_now_ns() + (uint64_t)BENCH_CONNECT_MS * 1000000;
-    if (wait_for(n->fd, POLLOUT, until_ns)) n->session = r->options->tls->connect(r->options->tls_ca, n->fd, host, until_ns);
+    if (wait_for(n->fd, POLLOUT, until_ns))
+        n->session = r->options->tls->connect(r->options->tls_ca, n->fd, host, until_ns);
     return n->session != NULL;
 }
 
@@ -396,7 +416,8 @@ static void connect_next(struct raw *r, struct raw_node *n, const char **list)
     if (!port) return;
     *port++ = '\0';
     n->fd = begin_connect(node, port);
-    if (n->fd >= 0 && ((is_secure && !begin_tls(r, n, node)) || !load_scripts(r, n))) disconnect(r, n);
+    if (n->fd >= 0 && ((is_secure && !begin_tls(r, n, node)) || !load_scripts(r, n)))
+        disconnect(r, n);
 }
 
 static unsigned connect_all(struct raw *r)
@@ -463,7 +484,9 @@ static bool wait_and_receive(struct raw *r, uint64_t until_ns)
     struct pollfd polled[BENCH_NODES_MAX];
     unsigned count = r->options->node_count;
     for (unsigned k = 0; k < count; k++)
-        polled[k] = (struct pollfd){ .fd = r->nodes[k].fd, .events = r->nodes[k].out_end > 0 ? POLLIN | POLLOUT : POLLIN };
+        polled[k] = (struct pollfd){
+            .fd = r->nodes[k].fd, .events = r->nodes[k].out_end > 0 ? POLLIN | POLLOUT : POLLIN
+        };
     int ready = bench_poll(polled, count, until_ns);
     for (unsigned k = 0; k < count && ready > 0; k++)
         while ((polled[k].revents & ~POLLOUT) != 0 && receive(r, &r->nodes[k])) continue;
@@ -484,7 +507,9 @@ static struct bench_slot *raw_next(void *context, uint64_t until_ns)
         flush_all(r);
         uint64_t now = bench_now_ns(), quiet_until = now + r->timeout_ns;
         if (now >= until_ns) return NULL;
-        if (!wait_and_receive(r, quiet_until < until_ns ? quiet_until : until_ns) && quiet_until < until_ns) end_all(r);
+        if (!wait_and_receive(r, quiet_until < until_ns ? quiet_until : until_ns) &&
+            quiet_until < until_ns)
+            end_all(r);
     }
     struct bench_slot *slot = r->done[r->done_first];
     r->done_first = (r->done_first + 1) % r->options->concurrency;
@@ -533,4 +558,6 @@ static void *raw_open(const struct bench_options *options)
     return NULL;
 }
 
-const struct bench_client bench_raw = { "raw", raw_open, raw_acquire, raw_release, raw_next, raw_close };
+const struct bench_client bench_raw = {
+    "raw", raw_open, raw_acquire, raw_release, raw_next, raw_close
+};

@@ -1,5 +1,5 @@
-/* The library, by its public headers, as its users would use it. There are the event-loop face with a
- * poll() of one's own, that with a ring of events too, and the blocking face. */
+/* The library, by its public headers, as its users would use it. There are the event-loop face with
+ * a poll() of one's own, that with a ring of events too, and the blocking face. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -15,7 +15,8 @@
 enum {
     FACE_DEBT_MS = 5000,            /* The time for releases that are still owed at the end. */
     FACE_PIPELINE_PER_LOCK = 4,
-    FACE_SEND_PER_LOCK = 384,       /* Bytes. An acquire with a ticket and a key of the benchmark's has 230. */
+    /* Bytes. An acquire with a ticket and a key of the benchmark's has 230. */
+    FACE_SEND_PER_LOCK = 384,
     FACE_RECEIVE_PER_LOCK = 16,
     FACE_EVENTS = 1 << 14           /* Between two steps. */
 };
@@ -34,10 +35,12 @@ struct face {
     unsigned pipeline;
     struct redlock_tls *tls;                /* NULL: without. */
 
-    /* Event loop. A slot takes a new lock for every cycle, as the last answers to the old one are still to come. */
+    /* Event loop. A slot takes a new lock for every cycle, as the last answers to the old one are
+     * still to come. */
     struct face_lock *locks;
     unsigned lock_count, used_count;        /* There are; of these were ever used. */
-    struct face_lock **resting;             /* Ring of those not in use now, the longest one first. */
+    /* Ring of those not in use now, the longest one first. */
+    struct face_lock **resting;
     unsigned resting_first, resting_count;
     struct face_lock **of_slot;
     struct redlock_event_ring events;
@@ -76,8 +79,9 @@ static void set_sizes(struct face *f, struct redlock_options *o)
     f->pipeline = o->engine.pipeline;
     o->engine.send_size = at_least(locks * FACE_SEND_PER_LOCK, o->engine.send_size);
     o->engine.receive_size = at_least(locks * FACE_RECEIVE_PER_LOCK, o->engine.receive_size);
-    o->memory_size = REDLOCK_MEMORY(REDLOCK_SESSIONS(f->options->node_count, o->engine.wake_ups), o->engine.pipeline,
-                                    o->engine.send_size, o->engine.receive_size);
+    o->memory_size =
+        REDLOCK_MEMORY(REDLOCK_SESSIONS(f->options->node_count, o->engine.wake_ups),
+                       o->engine.pipeline, o->engine.send_size, o->engine.receive_size);
     o->memory = f->memory = allocate(1, o->memory_size);
 }
 
@@ -161,11 +165,13 @@ static struct face_lock *take_oldest(struct face *f)
     return l;
 }
 
-/* An idle lock. It is the one that has rested longest, or one that was never used, or any that rests.
+/* An idle lock. It is the one that has rested longest, or one that was never used, or
+ * any that rests.
  * If none is idle, the oldest one's debts are left to its TTL. */
 static struct face_lock *take_lock(struct face *f)
 {
-    if (f->resting_count > 0 && redlock_idle(&f->resting[f->resting_first]->lock)) return take_oldest(f);
+    if (f->resting_count > 0 && redlock_idle(&f->resting[f->resting_first]->lock))
+        return take_oldest(f);
     if (f->used_count < f->lock_count) return &f->locks[f->used_count++];
     for (unsigned i = 0; i < f->resting_count; i++) {
         struct face_lock *l = take_oldest(f);
@@ -178,8 +184,8 @@ static struct face_lock *take_lock(struct face *f)
 }
 
 /* Enough that some are idle. A node that falls behind keeps as many waiting as its pipeline holds
- * commands, and as long as locks are won a minority falls behind. Twice that, so that looking for an
- * idle one does not take long. */
+ * commands, and as long as locks are won a minority falls behind. Twice that, so that looking for
+ * an idle one does not take long. */
 static unsigned locks_needed(const struct face *f)
 {
     const unsigned minority = (f->options->node_count - 1) / 2;
@@ -211,7 +217,8 @@ static void *metrics_open(const struct bench_options *options)
 {
     struct face *f = events_open(options);
     if (!f) return NULL;
-    redlock_want_events(&f->events, REDLOCK_EVENT_BIT(REDLOCK_EVENT_VERDICT) | REDLOCK_EVENT_BIT(REDLOCK_EVENT_ENDED) |
+    redlock_want_events(&f->events, REDLOCK_EVENT_BIT(REDLOCK_EVENT_VERDICT) |
+                                        REDLOCK_EVENT_BIT(REDLOCK_EVENT_ENDED) |
                                         REDLOCK_EVENT_BIT(REDLOCK_EVENT_DISCONNECTED));
     return f;
 }
@@ -234,7 +241,8 @@ static void loop_acquire(void *context, struct bench_slot *slot)
     l->slot = slot;
     f->of_slot[slot->number] = l;
     struct redlock_request request = request_for(f, l->key, slot->key_size);
-    enum redlock_status status = redlock_start_acquire(redlock_engine(&f->client), &l->lock, &request, redlock_now_us());
+    enum redlock_status status =
+        redlock_start_acquire(redlock_engine(&f->client), &l->lock, &request, redlock_now_us());
     if (status != REDLOCK_OK) fail("redlock_start_acquire", status);
 }
 
@@ -242,12 +250,13 @@ static void loop_release(void *context, struct bench_slot *slot)
 {
     struct face *f = context;
     struct face_lock *l = f->of_slot[slot->number];
-    enum redlock_status status = redlock_start_release(redlock_engine(&f->client), &l->lock, redlock_now_us());
+    enum redlock_status status =
+        redlock_start_release(redlock_engine(&f->client), &l->lock, redlock_now_us());
     if (status != REDLOCK_OK) fail("redlock_start_release", status);
 }
 
-/* Takes an operation that has ended. An acquire leaves the lock with its slot if it is won, anything
- * else sends it to rest. */
+/* Takes an operation that has ended. An acquire leaves the lock with its slot if it is won,
+ * anything else sends it to rest. */
 static struct bench_slot *take_done(struct face *f)
 {
     struct face_lock *l = (struct face_lock *)redlock_next_done(redlock_engine(&f->client));
@@ -267,7 +276,8 @@ static unsigned wait_for_nodes(const struct face *f, uint64_t until_ns)
     for (unsigned k = 0; k < count; k++) {
         unsigned events = redlock_events(&f->client, k);
         polled[k].fd = redlock_fd(&f->client, k);
-        polled[k].events = (short)((events & REDLOCK_READ ? POLLIN : 0) | (events & REDLOCK_WRITE ? POLLOUT : 0));
+        polled[k].events =
+            (short)((events & REDLOCK_READ ? POLLIN : 0) | (events & REDLOCK_WRITE ? POLLOUT : 0));
     }
     uint64_t wake_ns = ms < 0 ? until_ns : bench_now_ns() + (uint64_t)ms * 1000000;
     if (bench_poll(polled, count, wake_ns < until_ns ? wake_ns : until_ns) <= 0) return 0;
@@ -283,10 +293,12 @@ static void step(struct face *f, unsigned ready)
     if (status != REDLOCK_OK) fail("redlock_step_ready", status);
     if (!f->ring) return;
     while (redlock_next_event(&f->events, &event)) continue;
-    if (redlock_lost_events(&f->events) > 0) fail("the ring of events is too small", REDLOCK_BAD_MEMORY);
+    if (redlock_lost_events(&f->events) > 0)
+        fail("the ring of events is too small", REDLOCK_BAD_MEMORY);
 }
 
-/* Operations that were begun since the last call leave in one step, so many locks share one write per node. */
+/* Operations that were begun since the last call leave in one step, so many locks share one write
+ * per node. */
 static struct bench_slot *loop_next(void *context, uint64_t until_ns)
 {
     struct face *f = context;
@@ -299,7 +311,9 @@ static struct bench_slot *loop_next(void *context, uint64_t until_ns)
     return slot;
 }
 
-const struct bench_client bench_redlock = { "redlock", loop_open, loop_acquire, loop_release, loop_next, face_close };
+const struct bench_client bench_redlock = {
+    "redlock", loop_open, loop_acquire, loop_release, loop_next, face_close
+};
 const struct bench_client bench_redlock_events = {
     "redlock-events", events_open, loop_acquire, loop_release, loop_next, face_close
 };

@@ -63,11 +63,16 @@ static void read_text(struct bench_servers *s)
 /* A node that is not there has spent nothing. */
 static double ask(struct bench_servers *s, unsigned k)
 {
-    static const struct redlock_name words[] = { { .bytes = "INFO", .size = 4 }, { .bytes = "cpu", .size = 3 } };
+    static const struct redlock_name words[] = {
+        { .bytes = "INFO", .size = 4 }, { .bytes = "cpu", .size = 3 }
+    };
     struct redlock *r = redlock_engine(&s->client);
 
-    if (redlock_ask(r, &s->question, k, words, 2, s->buffer, sizeof s->buffer, redlock_now_us()) != REDLOCK_OK) return 0;
-    while (redlock_question_status(&s->question) == REDLOCK_PENDING && redlock_step(&s->client) == REDLOCK_OK)
+    if (redlock_ask(r, &s->question, k, words, 2, s->buffer, sizeof s->buffer, redlock_now_us()) !=
+        REDLOCK_OK)
+        return 0;
+    while (redlock_question_status(&s->question) == REDLOCK_PENDING &&
+           redlock_step(&s->client) == REDLOCK_OK)
         (void)poll(NULL, 0, 1);
     read_text(s);
     return read_field(s->text, "used_cpu_user:") + read_field(s->text, "used_cpu_sys:");

@@ -1,17 +1,20 @@
 /* Many waiters on one resource. Measures how long a hand-over takes, from a holder's release to the
- * next one's start; how many attempts an acquisition costs; and how evenly the waiters get their turn.
+ * next one's start; how many attempts an acquisition costs; and how evenly the waiters
+ * get their turn.
  *
- * Each waiter is a client of its own, with its own connections. Eight waiters are eight processes, or --processes; more of
- * them share these, in an event loop each. Each holds the lock for --hold-us, releases it, and waits
- * for it again at once, so all but one of them are waiting at any time, unless they share it. Their
- * findings are put into memory that they share.
+ * Each waiter is a client of its own, with its own connections. Eight waiters are eight processes,
+ * or --processes; more of them share these, in an event loop each. Each holds the lock for
+ * --hold-us, releases it, and waits for it again at once, so all but one of them are waiting at any
+ * time, unless they share it. Their findings are put into memory that they share.
  *
- * The first --readers of them share the lock, the others are writers; with --permits K up to K hold one at the same
- * time. The figures are then how many hold at the same time, and the longest wait of a reader and of a writer.
+ * The first --readers of them share the lock, the others are writers; with --permits K up to K hold
+ * one at the same time. The figures are then how many hold at the same time, and the longest wait
+ * of a reader and of a writer.
  *
- * A waiter is passed by another one whose wait began when it was queued, and that gets in before it. When is it queued? A fair
- * lock's is when a quorum has answered its second poll; of other waiters, which have no turn, it is said two rounds after their
- * first attempt was refused. With --far F the first of all waiters is F round trips away where the others are one.
+ * A waiter is passed by another one whose wait began when it was queued, and that gets in before
+ * it. When is it queued? A fair lock's is when a quorum has answered its second poll; of other
+ * waiters, which have no turn, it is said two rounds after their first attempt was refused. With
+ * --far F the first of all waiters is F round trips away where the others are one.
  *
  * The unit is a round trip in the same rhythm, just before and just after. It is the time that one
  * client needs to acquire, after a pause as long as the lock is held by the others. */
@@ -36,7 +39,8 @@
 enum {
     WAITERS_SESSIONS_MAX = REDLOCK_SESSIONS(BENCH_NODES_MAX, true),
     WAITERS_EVENTS = 256,           /* Taken from the kernel at once. */
-    WAITERS_GLANCE_MS = 50,         /* A process looks so often whether the others have come to an end. */
+    /* A process looks so often whether the others have come to an end. */
+    WAITERS_GLANCE_MS = 50,
     WAITERS_ALONE = 100,            /* Round trips that are measured before, */
     WAITERS_ALONE_ALL = 200,        /* and after as well. */
     WAITERS_SESSION_BITS = 5,
@@ -45,7 +49,8 @@ enum {
     WAITERS_CLOSE_MS = 1000
 };
 
-_Static_assert(WAITERS_SESSIONS_MAX <= 1 << WAITERS_SESSION_BITS, "an event names a waiter and a session");
+_Static_assert(WAITERS_SESSIONS_MAX <= 1 << WAITERS_SESSION_BITS,
+               "an event names a waiter and a session");
 
 static const uint64_t WAITERS_NEVER = UINT64_MAX;
 
@@ -54,7 +59,8 @@ struct waiter {
     unsigned number;                /* Its number among all. */
     struct redlock_client client;
     struct redlock_lock lock;
-    struct { int fd; unsigned events; } watched[WAITERS_SESSIONS_MAX];     /* The sessions as epoll knows them. */
+    /* The sessions as epoll knows them. */
+    struct { int fd; unsigned events; } watched[WAITERS_SESSIONS_MAX];
     unsigned ready;                 /* Sessions with something to receive. */
     uint64_t step_at;               /* When its engine must be called. */
     uint64_t think_until;           /* The time until which it holds, or pauses; NEVER: neither. */
@@ -76,7 +82,8 @@ struct findings {
     _Atomic uint64_t release_at;    /* When the last release began. */
     _Atomic uint64_t won, attempts; /* Counts of the measured part; */
     _Atomic uint64_t holders, most; /* Present holders; the most of them at the same time. */
-    _Atomic uint64_t longest[2], wins[2];   /* For writers and for readers, the longest wait, in nanoseconds; wins. */
+    /* For writers and for readers, the longest wait, in nanoseconds; wins. */
+    _Atomic uint64_t longest[2], wins[2];
     _Atomic uint64_t passed_most;   /* The most others that passed in one wait. */
     _Atomic uint64_t commands;      /* Sent. */
     _Atomic uint64_t cpu_us;        /* CPU time of all waiters in it, */
@@ -84,9 +91,10 @@ struct findings {
     uint64_t far_ns;                /* A round trip of the first of all takes so much longer. */
     uint64_t capacity;
     _Atomic uint64_t shares[BENCH_CONCURRENCY_MAX];
-    uint32_t *handovers, *rounds;   /* For each win, nanoseconds since the release, and those of its own round. */
-    uint32_t *waits;                /* Microseconds of each win, followed by those of each waiter that waits
-                                     * in the end, or 0. */
+    /* For each win, nanoseconds since the release, and those of its own round. */
+    uint32_t *handovers, *rounds;
+    /* Microseconds of each win, followed by those of each waiter that waits in the end, or 0. */
+    uint32_t *waits;
     _Atomic uint64_t *begun;        /* For each win, the time since which it was waited for. */
 };
 
@@ -100,7 +108,8 @@ struct waiters {
     bool is_alone;
     unsigned alone_count;
     uint32_t *alone;                /* WAITERS_ALONE round trips, in nanoseconds. */
-    uint64_t cpu_us;                /* CPU time before the measured part; NEVER until that has begun. */
+    /* CPU time before the measured part; NEVER until that has begun. */
+    uint64_t cpu_us;
 };
 
 static _Noreturn void fail(const char *what, const char *why)
@@ -162,7 +171,8 @@ static void watch(const struct waiters *w, unsigned number, unsigned k)
     };
 
     if (fd == one->watched[k].fd && events == one->watched[k].events) return;
-    if (fd >= 0 && epoll_ctl(w->epoll, EPOLL_CTL_MOD, fd, &event) != 0 && epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+    if (fd >= 0 && epoll_ctl(w->epoll, EPOLL_CTL_MOD, fd, &event) != 0 &&
+        epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
         fail("epoll_ctl", "refused");
     one->watched[k].fd = fd;
     one->watched[k].events = events;
@@ -182,7 +192,8 @@ static void step(const struct waiters *w, unsigned number)
     for (unsigned k = 0; k < redlock_sessions(r); k++) watch(w, number, k);
     at = redlock_poll_ms(&one->client) == 0 ? 0 : redlock_wake_at(r);
     now = redlock_now_us();
-    one->step_at = at == REDLOCK_NEVER ? WAITERS_NEVER : bench_now_ns() + (at > now ? at - now : 0) * 1000;
+    one->step_at =
+        at == REDLOCK_NEVER ? WAITERS_NEVER : bench_now_ns() + (at > now ? at - now : 0) * 1000;
 }
 
 /* ---- What it does ---- */
@@ -203,8 +214,8 @@ static const struct redlock_kind *kind_of(const struct waiters *w, const struct 
 static void acquire(struct waiters *w, struct waiter *one)
 {
     struct redlock_request request = {
-        .resource = w->options->key, .resource_size = strlen(w->options->key), .ttl_ms = w->options->ttl_ms,
-        .wait_ms = REDLOCK_FOREVER, .wall_us = bench_wall_us(),
+        .resource = w->options->key, .resource_size = strlen(w->options->key),
+        .ttl_ms = w->options->ttl_ms, .wait_ms = REDLOCK_FOREVER, .wall_us = bench_wall_us(),
         .kind = kind_of(w, one), .permits = w->is_alone ? 0 : (uint8_t)w->options->permits,
     };
     enum redlock_status status;
@@ -213,7 +224,8 @@ static void acquire(struct waiters *w, struct waiter *one)
     one->queued_at = WAITERS_NEVER;
     one->polls = 0;
     one->round = one->polled = redlock_last_round(&one->lock)->number;
-    status = redlock_start_acquire(redlock_engine(&one->client), &one->lock, &request, redlock_now_us());
+    status =
+        redlock_start_acquire(redlock_engine(&one->client), &one->lock, &request, redlock_now_us());
     if (status != REDLOCK_OK) fail("redlock_start_acquire", redlock_status_text(status));
 }
 
@@ -221,7 +233,8 @@ static void release(struct waiters *w, struct waiter *one)
 {
     w->findings->holders -= !w->is_alone;
     w->findings->release_at = bench_now_ns();
-    enum redlock_status status = redlock_start_release(redlock_engine(&one->client), &one->lock, redlock_now_us());
+    enum redlock_status status =
+        redlock_start_release(redlock_engine(&one->client), &one->lock, redlock_now_us());
     if (status != REDLOCK_OK) fail("redlock_start_release", redlock_status_text(status));
 }
 
@@ -250,27 +263,33 @@ static unsigned count_bits(unsigned set)
     return count;
 }
 
-/* Looks whether it is queued now. A round that is not seen makes that later, which is in favour of those that pass it. */
+/* Looks whether it is queued now. A round that is not seen makes that later, which is in favour of
+ * those that pass it. */
 static void note_queued(struct waiters *w, struct waiter *one)
 {
     const struct redlock_round *round = redlock_last_round(&one->lock);
-    unsigned answers = count_bits(round->granted | round->refused), wanted = w->options->fair ? 2 : 1;
+    unsigned answers = count_bits(round->granted | round->refused),
+             wanted = w->options->fair ? 2 : 1;
 
-    if (one->queued_at != WAITERS_NEVER || round->number == one->polled || round->decided_at == 0) return;
+    if (one->queued_at != WAITERS_NEVER || round->number == one->polled || round->decided_at == 0)
+        return;
     if (answers < redlock_quorum(w->options->node_count)) return;
     one->polled = round->number;
     if (++one->polls < wanted) return;
-    one->queued_at = bench_now_ns() + (w->options->fair ? 0 : 2 * (round->decided_at - round->started_at) * 1000);
+    one->queued_at = bench_now_ns() +
+                     (w->options->fair ? 0 : 2 * (round->decided_at - round->started_at) * 1000);
     one->wins_before = w->findings->won;
 }
 
-/* How many of the wins since it was queued, up to this one, went to others that began to wait later than it was queued? */
+/* How many of the wins since it was queued, up to this one, went to others that began to wait later
+ * than it was queued? */
 static void count_passes(struct findings *f, struct waiter *one, uint64_t until)
 {
     uint64_t passes = 0;
 
     if (until > f->capacity) until = f->capacity;
-    for (uint64_t i = one->wins_before; one->queued_at != WAITERS_NEVER && i < until; i++) passes += f->begun[i] > one->queued_at;
+    for (uint64_t i = one->wins_before; one->queued_at != WAITERS_NEVER && i < until; i++)
+        passes += f->begun[i] > one->queued_at;
     raise_to(&f->passed_most, passes);
 }
 
@@ -278,7 +297,8 @@ static void count_passes(struct findings *f, struct waiter *one, uint64_t until)
 static void count_waiting(struct waiters *w, struct waiter *one)
 {
     struct findings *f = w->findings;
-    uint64_t now = bench_now_ns(), end = now < f->measure_until ? now : f->measure_until, waited = end - one->acquire_at;
+    uint64_t now = bench_now_ns(), end = now < f->measure_until ? now : f->measure_until,
+             waited = end - one->acquire_at;
 
     if (one->is_holder || one->acquire_at >= end || f->won == 0) return;
     count_passes(f, one, f->won);
@@ -309,7 +329,8 @@ static void take(struct waiters *w, struct waiter *one, uint64_t now)
     one->is_holder = true;
     w->findings->holders += !w->is_alone;
     one->think_until = now + (w->is_alone ? 0 : w->options->hold_ns);
-    if (w->is_alone && w->alone_count < WAITERS_ALONE) w->alone[w->alone_count++] = (uint32_t)(now - one->acquire_at);
+    if (w->is_alone && w->alone_count < WAITERS_ALONE)
+        w->alone[w->alone_count++] = (uint32_t)(now - one->acquire_at);
     if (is_measured(w, now)) count_win(w, one, now);
 }
 
@@ -353,7 +374,8 @@ static uint64_t next_time(const struct waiters *w, uint64_t until_ns)
     return until_ns;
 }
 
-/* A client that has something to receive is served at once, in the order in which the kernel reports them. */
+/* A client that has something to receive is served at once, in the order in which the kernel
+ * reports them. */
 static void serve_ready(struct waiters *w)
 {
     struct epoll_event events[WAITERS_EVENTS];
@@ -390,7 +412,8 @@ static uint64_t cpu_time_us(void)
 
 static bool is_complete(const struct waiters *w)
 {
-    return w->is_alone ? w->alone_count == WAITERS_ALONE : w->findings->won >= w->findings->capacity;
+    return w->is_alone ? w->alone_count == WAITERS_ALONE
+                       : w->findings->won >= w->findings->capacity;
 }
 
 static void run(struct waiters *w, uint64_t until_ns)
@@ -400,7 +423,8 @@ static void run(struct waiters *w, uint64_t until_ns)
         uint64_t glance = now + (uint64_t)WAITERS_GLANCE_MS * 1000000;
         if (w->cpu_us == WAITERS_NEVER && is_measured(w, now)) w->cpu_us = cpu_time_us();
         serve_due(w);
-        if (bench_poll(&polled, 1, next_time(w, glance < until_ns ? glance : until_ns)) > 0) serve_ready(w);
+        if (bench_poll(&polled, 1, next_time(w, glance < until_ns ? glance : until_ns)) > 0)
+            serve_ready(w);
     }
 }
 
@@ -415,7 +439,8 @@ static void open_all(struct waiters *w)
         w->all[i] = calloc(1, sizeof *w->all[i]);
         if (!w->all[i]) fail("waiters", "no memory");
         w->all[i]->number = w->first + i;
-        if (!w->is_alone && w->options->far > 1 && w->first + i == 0) w->all[i]->far = bench_far_new(w->findings->far_ns);
+        if (!w->is_alone && w->options->far > 1 && w->first + i == 0)
+            w->all[i]->far = bench_far_new(w->findings->far_ns);
         open_waiter(w, w->all[i]);
     }
 }
@@ -436,15 +461,19 @@ static void close_all(struct waiters *w)
 }
 
 /* Runs in the parent, while there are no others. */
-static void measure_alone(const struct bench_options *options, struct findings *findings, uint32_t *alone)
+static void measure_alone(const struct bench_options *options, struct findings *findings,
+                          uint32_t *alone)
 {
-    struct waiters w = { .options = options, .findings = findings, .count = 1, .is_alone = true, .alone = alone };
+    struct waiters w = {
+        .options = options, .findings = findings, .count = 1, .is_alone = true, .alone = alone
+    };
 
     open_all(&w);
     resume(&w, w.all[0]);
     run(&w, bench_now_ns() + UINT64_C(60) * 1000000000);
     close_all(&w);
-    if (w.alone_count < WAITERS_ALONE) fail("one waiter", "has not acquired a free lock often enough in a minute");
+    if (w.alone_count < WAITERS_ALONE)
+        fail("one waiter", "has not acquired a free lock often enough in a minute");
 }
 
 /* Tells by `opened` that it is ready; begins when `begin` is closed at the other end. */
@@ -454,7 +483,8 @@ static _Noreturn void be_child(struct waiters *w, int opened, int begin)
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     open_all(w);
-    if (write(opened, &byte, 1) != 1 || read(begin, &byte, 1) != 0) fail("a process", "has no parent");
+    if (write(opened, &byte, 1) != 1 || read(begin, &byte, 1) != 0)
+        fail("a process", "has no parent");
     for (unsigned i = 0; i < w->count; i++) resume(w, w->all[i]);
     run(w, w->findings->measure_until);
     if (w->cpu_us != WAITERS_NEVER) w->findings->cpu_us += cpu_time_us() - w->cpu_us;
@@ -465,15 +495,19 @@ static _Noreturn void be_child(struct waiters *w, int opened, int begin)
 
 /* ---- All processes ---- */
 
-static unsigned begin_children(const struct bench_options *options, struct findings *findings, const int opened[2],
-                               const int begin[2])
+static unsigned begin_children(const struct bench_options *options, struct findings *findings,
+                               const int opened[2], const int begin[2])
 {
-    unsigned count = options->concurrency < options->processes ? options->concurrency : options->processes;
+    unsigned count =
+        options->concurrency < options->processes ? options->concurrency : options->processes;
 
     for (unsigned i = 0; i < count; i++) {
-        unsigned first = options->concurrency * i / count, next = options->concurrency * (i + 1) / count;
-        struct waiters w = { .options = options, .findings = findings, .first = first, .count = next - first,
-                             .cpu_us = WAITERS_NEVER };
+        unsigned first = options->concurrency * i / count,
+                 next = options->concurrency * (i + 1) / count;
+        struct waiters w = {
+            .options = options, .findings = findings, .first = first, .count = next - first,
+            .cpu_us = WAITERS_NEVER
+        };
         pid_t pid = fork();
         if (pid < 0) fail("fork", "refused");
         if (pid > 0) continue;
@@ -484,8 +518,8 @@ static unsigned begin_children(const struct bench_options *options, struct findi
 }
 
 /* All children have opened their clients, and now they begin, all at once. */
-static void let_begin(const struct bench_options *options, struct findings *findings, unsigned count, int opened,
-                      const int begin[2])
+static void let_begin(const struct bench_options *options, struct findings *findings,
+                      unsigned count, int opened, const int begin[2])
 {
     double seconds = options->cycles > 0 ? BENCH_SECONDS_MAX : options->seconds;
     char byte;
@@ -521,20 +555,22 @@ static bool wait_for_children(unsigned count)
     bool is_well = true;
     int status;
 
-    for (unsigned i = 0; i < count; i++) is_well &= wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    for (unsigned i = 0; i < count; i++)
+        is_well &= wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     return is_well;
 }
 
 /* Figures of permits, and of readers beside writers. */
-static void print_kinds(const struct bench_options *options, const struct findings *f, double seconds)
+static void print_kinds(const struct bench_options *options, const struct findings *f,
+                        double seconds)
 {
     double held_s = (double)f->won * (double)options->hold_ns / 1e9;
 
     if (options->permits == 0 && options->readers == 0) return;
-    printf(",\"permits\":%u,\"readers\":%u,\"most_at_once\":%" PRIu64 ",\"reader_wins\":%" PRIu64 ",\"writer_wins\":%" PRIu64
-           ",\"reader_longest_ms\":%.3f,\"writer_longest_ms\":%.3f",
-           options->permits, options->readers, f->most, f->wins[1], f->wins[0], (double)f->longest[1] / 1e6,
-           (double)f->longest[0] / 1e6);
+    printf(",\"permits\":%u,\"readers\":%u,\"most_at_once\":%" PRIu64 ",\"reader_wins\":%" PRIu64
+           ",\"writer_wins\":%" PRIu64 ",\"reader_longest_ms\":%.3f,\"writer_longest_ms\":%.3f",
+           options->permits, options->readers, f->most, f->wins[1], f->wins[0],
+           (double)f->longest[1] / 1e6, (double)f->longest[0] / 1e6);
     if (options->permits > 0) printf(",\"held_share\":%.3f", held_s / seconds / options->permits);
 }
 
@@ -548,35 +584,41 @@ static void print_order(const struct bench_options *options, struct findings *f,
         starved += f->shares[i] == 0;
         if (f->waits[f->capacity + i] > 0) f->waits[waits++] = f->waits[f->capacity + i];
     }
-    bench_sort(f->waits, waits);        /* The samples are microseconds, so the figures called microseconds
-                                         * below are milliseconds. */
-    printf(",\"far\":%u,\"far_us\":%.3f,\"wait_p50_ms\":%.3f,\"wait_p99_ms\":%.3f,\"wait_longest_ms\":%.3f,\"passed_most\":%" PRIu64
+    /* The samples are microseconds, so the figures called microseconds below are milliseconds. */
+    bench_sort(f->waits, waits);
+    printf(",\"far\":%u,\"far_us\":%.3f,\"wait_p50_ms\":%.3f,\"wait_p99_ms\":%.3f,\"wait_longest_"
+           "ms\":%.3f,\"passed_most\":%" PRIu64
            ",\"starved\":%u,\"commands\":%.3f,\"server_cpu_us\":%.3f",
            options->far, (double)f->far_ns / 1e3, bench_percentile_us(f->waits, waits, 50),
            bench_percentile_us(f->waits, waits, 99), (double)longest / 1e6, f->passed_most, starved,
            (double)f->commands / (double)won, f->servers_us / (double)won);
 }
 
-static void print(const struct bench_options *options, struct findings *f, uint64_t ended_at, double round_trip_us)
+static void print(const struct bench_options *options, struct findings *f, uint64_t ended_at,
+                  double round_trip_us)
 {
     uint64_t won = f->won < f->capacity ? f->won : f->capacity, least = UINT64_MAX;
     uint64_t until = ended_at < f->measure_until ? ended_at : f->measure_until;
     double seconds = (double)(until - f->measure_from) / 1e9;
 
-    for (unsigned i = 0; i < options->concurrency; i++) least = f->shares[i] < least ? f->shares[i] : least;
+    for (unsigned i = 0; i < options->concurrency; i++)
+        least = f->shares[i] < least ? f->shares[i] : least;
     bench_sort(f->handovers, won);
     bench_sort(f->rounds, won);
-    printf("{\"client\":\"redlock\",\"mode\":\"waiters\",\"n\":%u,\"concurrency\":%u,\"wake_ups\":%d,\"fair\":%d,\"seconds\":%.6f",
+    printf("{\"client\":\"redlock\",\"mode\":\"waiters\",\"n\":%u,\"concurrency\":%u,\"wake_ups\":%"
+           "d,\"fair\":%d,\"seconds\":%.6f",
            options->node_count, options->concurrency, options->wake_ups, options->fair, seconds);
-    printf(",\"cycles\":%" PRIu64 ",\"cycles_per_s\":%.1f,\"round_trip_us\":%.3f,\"attempts\":%" PRIu64, won,
-           (double)won / seconds, round_trip_us, f->attempts);
+    printf(",\"cycles\":%" PRIu64
+           ",\"cycles_per_s\":%.1f,\"round_trip_us\":%.3f,\"attempts\":%" PRIu64,
+           won, (double)won / seconds, round_trip_us, f->attempts);
     if (won > 0)
-        printf(",\"handover_p50_us\":%.3f,\"handover_p99_us\":%.3f,\"attempt_p50_us\":%.3f,\"rounds\":%.3f,\"least_share\":%.3f,"
+        printf(",\"handover_p50_us\":%.3f,\"handover_p99_us\":%.3f,\"attempt_p50_us\":%.3f,"
+               "\"rounds\":%.3f,\"least_share\":%.3f,"
                "\"cpu_us\":%.3f",
-               bench_percentile_us(f->handovers, won, 50), bench_percentile_us(f->handovers, won, 99),
-               bench_percentile_us(f->rounds, won, 50),
-               (double)f->attempts / (double)won, (double)least * options->concurrency / (double)won,
-               (double)f->cpu_us / (double)won);
+               bench_percentile_us(f->handovers, won, 50),
+               bench_percentile_us(f->handovers, won, 99), bench_percentile_us(f->rounds, won, 50),
+               (double)f->attempts / (double)won,
+               (double)least * options->concurrency / (double)won, (double)f->cpu_us / (double)won);
     if (won > 0) print_order(options, f, won);
     print_kinds(options, f, seconds);
     printf("}\n");
@@ -586,9 +628,11 @@ static void print(const struct bench_options *options, struct findings *f, uint6
 static struct findings *share_findings(const struct bench_options *o)
 {
     uint64_t capacity = o->cycles > 0 ? o->cycles : (uint64_t)(o->seconds * WAITERS_RATE_MAX) + 1;
-    size_t size = sizeof(struct findings) + (size_t)capacity * (sizeof(uint64_t) + 3 * sizeof(uint32_t)) +
+    size_t size = sizeof(struct findings) +
+                  (size_t)capacity * (sizeof(uint64_t) + 3 * sizeof(uint32_t)) +
                   o->concurrency * sizeof(uint32_t);
-    struct findings *findings = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct findings *findings =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (findings == MAP_FAILED) fail("waiters", "no memory");
     findings->capacity = capacity;
@@ -610,7 +654,8 @@ void bench_waiters(const struct bench_options *options)
 
     measure_alone(options, findings, alone);
     bench_sort(alone, WAITERS_ALONE);
-    findings->far_ns = (uint64_t)(bench_percentile_us(alone, WAITERS_ALONE, 50) * 1000) * (options->far - 1);
+    findings->far_ns =
+        (uint64_t)(bench_percentile_us(alone, WAITERS_ALONE, 50) * 1000) * (options->far - 1);
     if (pipe(opened) != 0 || pipe(begin) != 0) fail("pipe", "refused");
     count = begin_children(options, findings, opened, begin);
     (void)close(opened[1]);

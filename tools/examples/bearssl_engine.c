@@ -1,21 +1,28 @@
-/* The lock through TLS on a machine without an operating system, with the engine, BearSSL above it, and
- * no allocation. All memory is in `sessions`, and the program prints its size. Sockets stand for the
- * TCP of your board (lwIP, or a radio with AT commands).
+/* The lock through TLS on a machine without an operating system, with the engine, BearSSL above it,
+ * and no allocation. All memory is in `sessions`, and the program prints its size. Sockets stand
+ * for the TCP of your board (lwIP, or a radio with AT commands).
  *
  *     cc bearssl_engine.c -o bearssl_engine $(pkg-config --cflags --libs redlock) -lbearssl
  *     ./bearssl_engine ca.crt host1:6379,host2:6379,host3:6379 door
  *
- * Shows: bytes that go from the engine through TLS and back; a host name that is checked; buffers of 1 KiB, to which the server
- * must agree (max_fragment_length, as OpenSSL does), instead of 16 KiB; and what else TLS needs of a board:
+ * Shows: bytes that go from the engine through TLS and back; a host name that is checked; buffers
+ * of 1 KiB, to which the server must agree (max_fragment_length, as OpenSSL does), instead of 16
+ * KiB; and what else TLS needs of a board:
  *
- * - Random bytes. seed_bytes() is asked once per connection, and by the engine for tokens. getentropy() here; on a board a
- *   hardware generator. A board without one hashes a secret that differs from board to board and a number that never comes
- *   again, as in firmware/device_random.h. A seed that comes twice gives TLS away, and two locks the same token.
- * - The time of day, to see that a certificate has not expired, by seconds_since_1970(). A board without a clock takes it from
- *   the network before the first connection, or from the day on which its firmware was built. It then refuses certificates that
- *   had expired by then. The engine itself needs none, since its clock is a free-running counter (now_us()).
- * - Names. BearSSL knows names alone, no numbers, so a node's certificate must be for the name in the list.
- * - The CA. read_anchors() reads a file. Firmware has the result of "brssl ta ca.crt" compiled in. */
+ * - Random bytes. seed_bytes() is asked once per connection, and by the engine for tokens.
+ * getentropy() here; on a board a
+ *   hardware generator. A board without one hashes a secret that differs from board to board and a
+ *   number that never comes again, as in firmware/device_random.h. A seed that comes twice gives
+ *   TLS away, and two locks the same token.
+ * - The time of day, to see that a certificate has not expired, by seconds_since_1970(). A board
+ * without a clock takes it from
+ *   the network before the first connection, or from the day on which its firmware was built. It
+ *   then refuses certificates that had expired by then. The engine itself needs none, since its
+ *   clock is a free-running counter (now_us()).
+ * - Names. BearSSL knows names alone, no numbers, so a node's certificate must be for the name in
+ * the list.
+ * - The CA. read_anchors() reads a file. Firmware has the result of "brssl ta
+ * ca.crt" compiled in. */
 #define _GNU_SOURCE
 #include <bearssl.h>
 #include <errno.h>
@@ -32,7 +39,8 @@
 
 enum {
     NODES_MAX = 5, RESOURCE = 64, SEND = REDLOCK_SEND_MIN(RESOURCE), RECEIVE = REDLOCK_RECEIVE_MIN,
-    TLS_IN = 1024 + 325, TLS_OUT = 512 + 85,            /* A record of so many bytes, and its overhead. */
+    /* A record of so many bytes, and its overhead. */
+    TLS_IN = 1024 + 325, TLS_OUT = 512 + 85,
     ANCHORS_MAX = 4, ANCHOR_BYTES = 1024,
     TTL_MS = 10000, WAIT_MS = 2000
 };
@@ -51,10 +59,12 @@ struct session {
 static struct redlock engine;
 static struct redlock_node nodes[NODES_MAX];
 static struct redlock_lock lock;
-static uint64_t memory[REDLOCK_MEMORY(NODES_MAX, REDLOCK_PIPELINE_MIN, SEND, RECEIVE) / sizeof(uint64_t)];
+static uint64_t
+    memory[REDLOCK_MEMORY(NODES_MAX, REDLOCK_PIPELINE_MIN, SEND, RECEIVE) / sizeof(uint64_t)];
 static struct session sessions[NODES_MAX];
 static br_x509_trust_anchor anchors[ANCHORS_MAX];
-static unsigned char anchor_bytes[ANCHORS_MAX][ANCHOR_BYTES];       /* Name, and numbers of the key. */
+/* Name, and numbers of the key. */
+static unsigned char anchor_bytes[ANCHORS_MAX][ANCHOR_BYTES];
 static unsigned count, anchor_count;
 
 /* ---- What the board must have ---- */
@@ -86,7 +96,8 @@ static const char *words_for(int error)
     case BR_ERR_X509_NOT_TRUSTED:     return "TLS: its certificate is of a CA not trusted here";
     case BR_ERR_BAD_VERSION:          return "TLS: what answers there does not speak TLS 1.2";
     case BR_ERR_OK:                   return NULL;
-    default:                          return error >= BR_ERR_RECV_FATAL_ALERT ? "TLS: it refuses" : "TLS: the handshake failed";
+    default:
+        return error >= BR_ERR_RECV_FATAL_ALERT ? "TLS: it refuses" : "TLS: the handshake failed";
     }
 }
 
@@ -109,13 +120,15 @@ static void begin_session(unsigned k)
 
     s->stands = false;
     s->fd = socket(s->address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (s->fd < 0 || (connect(s->fd, s->address->ai_addr, s->address->ai_addrlen) != 0 && errno != EINPROGRESS)) {
+    if (s->fd < 0 || (connect(s->fd, s->address->ai_addr, s->address->ai_addrlen) != 0 &&
+                      errno != EINPROGRESS)) {
         end_session(k, strerror(errno));
         return;
     }
     br_ssl_client_init_full(&s->tls, &s->x509, anchors, anchor_count);
     br_ssl_engine_set_versions(tls, BR_TLS12, BR_TLS12);
-    br_x509_minimal_set_time(&s->x509, (uint32_t)(now / 86400 + 719528), (uint32_t)(now % 86400));  /* Days since the year 0. */
+    /* Days since the year 0. */
+    br_x509_minimal_set_time(&s->x509, (uint32_t)(now / 86400 + 719528), (uint32_t)(now % 86400));
     br_ssl_engine_set_buffers_bidi(tls, s->in, sizeof s->in, s->out, sizeof s->out);
     if (seed_bytes(seed, sizeof seed)) br_ssl_engine_inject_entropy(tls, seed, sizeof seed);
     if (!br_ssl_client_reset(&s->tls, s->host, 0)) end_session(k, "TLS: no random bytes");
@@ -141,7 +154,9 @@ static bool receive_records(unsigned k)
     unsigned char *bytes = br_ssl_engine_recvrec_buf(&sessions[k].tls.eng, &room);
     ssize_t got = bytes ? recv(sessions[k].fd, bytes, room, 0) : -1;
 
-    if (bytes && got == 0) end_session(k, sessions[k].stands ? NULL : "TLS: it closed the connection during the handshake");
+    if (bytes && got == 0)
+        end_session(k, sessions[k].stands ? NULL
+                                          : "TLS: it closed the connection during the handshake");
     if (bytes && got < 0 && errno != EAGAIN && errno != ENOTCONN) end_session(k, strerror(errno));
     if (got <= 0) return false;
     br_ssl_engine_recvrec_ack(&sessions[k].tls.eng, (size_t)got);
@@ -157,7 +172,9 @@ static bool send_plain(unsigned k)
     const uint8_t *from;
     unsigned char *to;
 
-    if (!(redlock_wants(&engine, k) & REDLOCK_WANT_SEND) || !(to = br_ssl_engine_sendapp_buf(tls, &room))) return false;
+    if (!(redlock_wants(&engine, k) & REDLOCK_WANT_SEND) ||
+        !(to = br_ssl_engine_sendapp_buf(tls, &room)))
+        return false;
     from = redlock_output(&engine, k, &size);
     if (size > room) size = room;
     if (size == 0) return false;
@@ -185,7 +202,8 @@ static bool receive_plain(unsigned k)
     return true;
 }
 
-/* The session stands when BearSSL takes plain bytes for the first time, since by then it has checked the certificate. */
+/* The session stands when BearSSL takes plain bytes for the first time, since by then it has
+ * checked the certificate. */
 static bool serve_session(unsigned k)
 {
     struct session *s = &sessions[k];
@@ -216,8 +234,11 @@ static void rest(void)
     struct pollfd polled[NODES_MAX];
 
     for (unsigned k = 0; k < count; k++) {
-        bool has_records = sessions[k].fd >= 0 && (br_ssl_engine_current_state(&sessions[k].tls.eng) & BR_SSL_SENDREC);
-        polled[k] = (struct pollfd){ .fd = sessions[k].fd, .events = (short)(POLLIN | (has_records ? POLLOUT : 0)) };
+        bool has_records = sessions[k].fd >= 0 &&
+                           (br_ssl_engine_current_state(&sessions[k].tls.eng) & BR_SSL_SENDREC);
+        polled[k] = (struct pollfd){
+            .fd = sessions[k].fd, .events = (short)(POLLIN | (has_records ? POLLOUT : 0))
+        };
     }
     (void)poll(polled, count, redlock_wake_at(&engine) <= now_us() ? 0 : 20);
 }
@@ -264,7 +285,8 @@ static void add_certificate(void *context, const void *bytes, size_t size)
 }
 
 /* The numbers of the key, after the name. */
-static unsigned char *keep(struct reader *reader, size_t *used, const unsigned char *bytes, size_t size)
+static unsigned char *keep(struct reader *reader, size_t *used, const unsigned char *bytes,
+                           size_t size)
 {
     unsigned char *to = anchor_bytes[anchor_count] + *used;
 
@@ -281,7 +303,9 @@ static void end_certificate(struct reader *reader)
     size_t used = reader->name_size;
 
     if (!key || !reader->fits) return;
-    *anchor = (br_x509_trust_anchor){ .dn = { anchor_bytes[anchor_count], used }, .flags = BR_X509_TA_CA, .pkey = *key };
+    *anchor = (br_x509_trust_anchor){
+        .dn = { anchor_bytes[anchor_count], used }, .flags = BR_X509_TA_CA, .pkey = *key
+    };
     if (key->key_type == BR_KEYTYPE_RSA) {
         anchor->pkey.key.rsa.n = keep(reader, &used, key->key.rsa.n, key->key.rsa.nlen);
         anchor->pkey.key.rsa.e = keep(reader, &used, key->key.rsa.e, key->key.rsa.elen);
@@ -325,11 +349,13 @@ static bool read_nodes(char *list)
     for (char *entry = strtok(list, ","); entry; entry = strtok(NULL, ","), count++) {
         struct session *s = &sessions[count];
         char *colon = strrchr(entry, ':');
-        if (count == NODES_MAX) return fprintf(stderr, "%s: there is room for %d nodes\n", entry, NODES_MAX), false;
+        if (count == NODES_MAX)
+            return fprintf(stderr, "%s: there is room for %d nodes\n", entry, NODES_MAX), false;
         if (!colon) return fprintf(stderr, "%s: write HOST:PORT\n", entry), false;
         (void)snprintf(s->host, sizeof s->host, "%.*s", (int)(colon - entry), entry);
         s->fd = -1;
-        if (getaddrinfo(s->host, colon + 1, &hints, &s->address) != 0) return fprintf(stderr, "%s: no such host\n", s->host), false;
+        if (getaddrinfo(s->host, colon + 1, &hints, &s->address) != 0)
+            return fprintf(stderr, "%s: no such host\n", s->host), false;
     }
     return count > 0;
 }
@@ -342,15 +368,16 @@ static bool begin(const char *ca, char *list)
     if (!file) return perror(ca), false;
     read_anchors(file);
     (void)fclose(file);
-    if (anchor_count == 0) return fprintf(stderr, "%s: no certificate of a CA is in it\n", ca), false;
+    if (anchor_count == 0)
+        return fprintf(stderr, "%s: no certificate of a CA is in it\n", ca), false;
     redlock_config_init(&config);
     config.resource_max = RESOURCE;
     config.pipeline = REDLOCK_PIPELINE_MIN;
     config.send_size = SEND;
     config.receive_size = RECEIVE;
     redlock_lock_init(&lock);
-    return read_nodes(list) &&
-           redlock_init(&engine, &config, nodes, count, memory, sizeof memory, now_us()) == REDLOCK_OK;
+    return read_nodes(list) && redlock_init(&engine, &config, nodes, count, memory, sizeof memory,
+                                            now_us()) == REDLOCK_OK;
 }
 
 int main(int argc, char **argv)
@@ -363,17 +390,21 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bearssl_engine CA_FILE HOST:PORT,... RESOURCE\n");
         return 2;
     }
-    printf("memory: %zu bytes for each session with TLS, %zu for the lock\n", sizeof sessions[0], sizeof lock);
+    printf("memory: %zu bytes for each session with TLS, %zu for the lock\n", sizeof sessions[0],
+           sizeof lock);
     request.resource = argv[3];
     request.resource_size = strlen(argv[3]);
     status = until_done(redlock_start_acquire(&engine, &lock, &request, now_us()));
-    printf("acquire: %s, %u ms\n", redlock_status_text(status), (unsigned)(redlock_valid_us(&lock, now_us()) / 1000));
+    printf("acquire: %s, %u ms\n", redlock_status_text(status),
+           (unsigned)(redlock_valid_us(&lock, now_us()) / 1000));
     for (unsigned k = 0; k < count; k++) {
         redlock_describe_node(&engine, k, now_us(), words, sizeof words);
         printf("node %u: %s\n", k, words);
     }
     if (status != REDLOCK_OK) return 1;
-    printf("extend: %s\n", redlock_status_text(until_done(redlock_start_extend(&engine, &lock, TTL_MS, now_us()))));
-    printf("release: %s\n", redlock_status_text(until_done(redlock_start_release(&engine, &lock, now_us()))));
+    printf("extend: %s\n",
+           redlock_status_text(until_done(redlock_start_extend(&engine, &lock, TTL_MS, now_us()))));
+    printf("release: %s\n",
+           redlock_status_text(until_done(redlock_start_release(&engine, &lock, now_us()))));
     return 0;
 }

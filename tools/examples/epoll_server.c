@@ -3,13 +3,16 @@
  *     cc epoll_server.c -o epoll_server $(pkg-config --cflags --libs redlock) -pthread
  *     ./epoll_server host1,host2,host3 7000 & nc localhost 7000
  *
- * A client sends a name and a newline, and reads "held" when it has the lock of that name; the lock is its own until it hangs up,
- * or reads why it is lost. A program in any language thus has locks, by a socket.
+ * A client sends a name and a newline, and reads "held" when it has the lock of that name; the lock
+ * is its own until it hangs up, or reads why it is lost. A program in any language thus has locks,
+ * by a socket.
  *
- * Shows: redlock_loop_epoll.h beside sockets of the program's own; locks that wait, are kept, lost, and given up in the middle of
- * whatever they do (redlock_part); and an end in which all are released.
+ * Shows: redlock_loop_epoll.h beside sockets of the program's own; locks that wait, are kept, lost,
+ * and given up in the middle of whatever they do (redlock_part); and an end in which
+ * all are released.
  *
- * To change: TTL_MS, and the words of a client. If clients are not on this host, they need to prove who they are. */
+ * To change: TTL_MS, and the words of a client. If clients are not on this host, they need to prove
+ * who they are. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -46,7 +49,8 @@ static void tell(int fd, const char *words)
     if (send(fd, line, (size_t)size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) perror("epoll_server: send");
 }
 
-/* The lock may wait, be held, or be neither. The seat is free at once, and the redlock client pays its debts. */
+/* The lock may wait, be held, or be neither. The seat is free at once, and the redlock client pays
+ * its debts. */
 static void leave(struct seat *seat)
 {
     redlock_part(&client, &seat->lock);
@@ -72,13 +76,15 @@ static void begin(struct seat *seat)
     leave(seat);
 }
 
-/* Something was decided about the lock. An extension that failed is tried again while some validity is left. */
+/* Something was decided about the lock. An extension that failed is tried again while some validity
+ * is left. */
 static void note(struct seat *seat)
 {
     enum redlock_status status = redlock_lock_status(&seat->lock);
 
     if (redlock_valid_ms(&seat->lock) > 0 && seat->is_held) return;
-    if (status == REDLOCK_OK) status = redlock_keep(redlock_engine(&client), &seat->lock, 0, redlock_now_us());
+    if (status == REDLOCK_OK)
+        status = redlock_keep(redlock_engine(&client), &seat->lock, 0, redlock_now_us());
     seat->is_held = status == REDLOCK_OK;
     tell(seat->fd, seat->is_held ? "held" : redlock_status_text(status));
     if (!seat->is_held) leave(seat);
@@ -140,11 +146,12 @@ int main(int argc, char **argv)
     sigset_t signals;
     enum redlock_status status;
 
-    if (argc != 3) return fprintf(stderr, "usage: epoll_server NODES PORT (0: any that is free)\n"), 2;
+    if (argc != 3)
+        return fprintf(stderr, "usage: epoll_server NODES PORT (0: any that is free)\n"), 2;
     here.sin_port = htons((uint16_t)atoi(argv[2]));
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (bind(listener, (struct sockaddr *)&here, sizeof here) != 0 || listen(listener, SEATS) != 0 ||
-        getsockname(listener, (struct sockaddr *)&here, &size) != 0)
+    if (bind(listener, (struct sockaddr *)&here, sizeof here) != 0 ||
+        listen(listener, SEATS) != 0 || getsockname(listener, (struct sockaddr *)&here, &size) != 0)
         return perror(argv[2]), 1;
     sigemptyset(&signals), sigaddset(&signals, SIGTERM), sigaddset(&signals, SIGINT);
     sigprocmask(SIG_BLOCK, &signals, NULL);
@@ -153,8 +160,11 @@ int main(int argc, char **argv)
     watch(signalfd(-1, &signals, SFD_CLOEXEC), &signals);
     for (unsigned i = 0; i < SEATS; i++) seats[i].fd = -1;
     status = redlock_open(&client, argv[1], NULL, &mistake);
-    if (status != REDLOCK_OK) return fprintf(stderr, "epoll_server: %s: %s\n", redlock_status_text(status), mistake.text), 1;
-    status = redlock_loop_epoll_attach(&adapter, epoll_fd, (epoll_data_t){ .ptr = &adapter }, &client, hook, NULL);
+    if (status != REDLOCK_OK)
+        return fprintf(stderr, "epoll_server: %s: %s\n", redlock_status_text(status), mistake.text),
+               1;
+    status = redlock_loop_epoll_attach(&adapter, epoll_fd, (epoll_data_t){ .ptr = &adapter },
+                                       &client, hook, NULL);
     if (status != REDLOCK_OK) return perror("epoll_server"), 1;
     printf("ready on port %u\n", ntohs(here.sin_port)), fflush(stdout);
     for (;;) {

@@ -1,15 +1,16 @@
-/* An editor that lets one person at a time change a document, in a main loop of GLib, as programs with GTK have it.
+/* An editor that lets one person at a time change a document, in a main loop of GLib, as programs
+ * with GTK have it.
  *
  *     cc loop_glib.c -o loop_glib $(pkg-config --cflags --libs redlock glib-2.0) -pthread
  *     ./loop_glib host1,host2,host3
  *
- * A person says "edit NAME", "save" or "quit"; in a program with windows these are clicks. While the document is open its lock is
- * kept. When somebody else has it, the person is told at once, and for how long that is at most, if the other one does nothing
- * more.
+ * A person says "edit NAME", "save" or "quit"; in a program with windows these are clicks. While
+ * the document is open its lock is kept. When somebody else has it, the person is told at once, and
+ * for how long that is at most, if the other one does nothing more.
  *
- * Shows: redlock_loop_glib.h; an attempt that does not wait; the time that another holder has left; a
- * lock that is kept for as long as a person thinks, and the document after its loss, which can be read,
- * and not saved; and SAVE_MS, the validity that must be left for a step that takes so long.
+ * Shows: redlock_loop_glib.h; an attempt that does not wait; the time that another holder has left;
+ * a lock that is kept for as long as a person thinks, and the document after its loss, which can be
+ * read, and not saved; and SAVE_MS, the validity that must be left for a step that takes so long.
  *
  * To change: TTL_MS, SAVE_MS, and save_document(). */
 #include <glib.h>
@@ -63,7 +64,8 @@ static void open_document(struct editor *e, const char *name)
     close_document(e);
 }
 
-/* A person may have been away for a day. The clock says whether the lock is held, and not the earlier state. */
+/* A person may have been away for a day. The clock says whether the lock is held, and not the
+ * earlier state. */
 static void save(struct editor *e)
 {
     if (e->is_kept && redlock_valid_ms(&e->lock) > SAVE_MS) save_document(e);
@@ -79,11 +81,15 @@ static void note(struct editor *e)
 
     if (redlock_valid_ms(&e->lock) > 0) {
         if (!e->is_kept) printf("editing %s\n", e->document);
-        if (!e->is_kept) e->is_kept = redlock_keep(redlock_engine(&e->client), &e->lock, 0, redlock_now_us()) == REDLOCK_OK;
+        if (!e->is_kept)
+            e->is_kept = redlock_keep(redlock_engine(&e->client), &e->lock, 0, redlock_now_us()) ==
+                         REDLOCK_OK;
         return;                 /* An extension that failed is tried again. */
     }
-    printf("%s %s: %s", e->is_kept ? "lost" : "cannot edit", e->document, redlock_status_text(status));
-    if (status == REDLOCK_TAKEN && free_in_ms < REDLOCK_UNTOLD) printf(", for %u s at most", (unsigned)(free_in_ms / 1000 + 1));
+    printf("%s %s: %s", e->is_kept ? "lost" : "cannot edit", e->document,
+           redlock_status_text(status));
+    if (status == REDLOCK_TAKEN && free_in_ms < REDLOCK_UNTOLD)
+        printf(", for %u s at most", (unsigned)(free_in_ms / 1000 + 1));
     printf("\n");
     close_document(e);
 }
@@ -134,7 +140,8 @@ int main(int argc, char **argv)
     if (argc != 2) return fprintf(stderr, "usage: loop_glib NODES\n"), 2;
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
     status = redlock_open(&e.client, argv[1], NULL, &mistake);
-    if (status != REDLOCK_OK) return fprintf(stderr, "loop_glib: %s: %s\n", redlock_status_text(status), mistake.text), 1;
+    if (status != REDLOCK_OK)
+        return fprintf(stderr, "loop_glib: %s: %s\n", redlock_status_text(status), mistake.text), 1;
     redlock_lock_init(&e.lock);
     e.loop = g_main_loop_new(NULL, FALSE);
     redlock_loop_glib_attach(&e.adapter, NULL, &e.client, hook, &e);

@@ -3,11 +3,13 @@
  *     cc loop_libev.c -o loop_libev $(pkg-config --cflags --libs redlock) -lev -pthread
  *     ./loop_libev host1,host2,host3 5
  *
- * Takes permits for five jobs, of which there are three, so three run, and two wait until others are
- * done. Each job has a ticket, by which the store that it writes to can refuse it when it comes too late.
+ * Takes permits for five jobs, of which there are three, so three run, and two wait until others
+ * are done. Each job has a ticket, by which the store that it writes to can refuse it when it comes
+ * too late.
  *
- * Shows: redlock_loop_libev.h beside a timer for each job; permits; locks that wait for no longer than WAIT_MS; a release that
- * wakes the next; and an end by itself, when nothing is left to be done.
+ * Shows: redlock_loop_libev.h beside a timer for each job; permits; locks that wait for no longer
+ * than WAIT_MS; a release that wakes the next; and an end by itself, when nothing is left
+ * to be done.
  *
  * To change: the name, PERMITS, and the job. */
 #include <stdio.h>
@@ -35,7 +37,8 @@ static void finish(struct ev_loop *loop, ev_timer *timer, int events)
     struct job *job = timer->data;
 
     (void)loop, (void)events;
-    printf("job %u: %s\n", job->number, redlock_valid_ms(&job->lock) > 0 ? "done" : "done too late");
+    printf("job %u: %s\n", job->number,
+           redlock_valid_ms(&job->lock) > 0 ? "done" : "done too late");
     job->is_over = true;
     running--;
     redlock_start_release(redlock_engine(&client), &job->lock, redlock_now_us());
@@ -45,13 +48,15 @@ static void finish(struct ev_loop *loop, ev_timer *timer, int events)
 static void run(struct job *job)
 {
     running++;
-    printf("job %u: runs with permit %u, %u at once\n", job->number, redlock_slot(&job->lock), running);
+    printf("job %u: runs with permit %u, %u at once\n", job->number, redlock_slot(&job->lock),
+           running);
     ev_timer_init(&job->timer, finish, JOB_MS / 1000.0, 0.0);
     job->timer.data = job;
     ev_timer_start(adapter.ev, &job->timer);
 }
 
-/* Something was decided about the job's permit, which was acquired, or was not, or was given back. */
+/* Something was decided about the job's permit, which was acquired, or was not, or
+ * was given back. */
 static void note(struct job *job)
 {
     enum redlock_status status = redlock_lock_status(&job->lock);
@@ -64,7 +69,8 @@ static void note(struct job *job)
         printf("job %u: %s\n", job->number, redlock_status_text(status));
         failed++;
     }
-    if (--left == 0) redlock_loop_libev_detach(&adapter);       /* Then nothing keeps the loop going. */
+    /* Then nothing keeps the loop going. */
+    if (--left == 0) redlock_loop_libev_detach(&adapter);
 }
 
 /* Runs after each step of the client. */
@@ -94,7 +100,7 @@ static void begin(struct job *job, unsigned number)
     request.ticket = true;
     status = redlock_begin_acquire(&client, &job->lock, &request);
     if (status == REDLOCK_OK) left++;
-    else                      fprintf(stderr, "loop_libev: job %u: %s\n", number, redlock_status_text(status));
+    else fprintf(stderr, "loop_libev: job %u: %s\n", number, redlock_status_text(status));
 }
 
 int main(int argc, char **argv)
@@ -103,9 +109,12 @@ int main(int argc, char **argv)
     unsigned count = argc == 3 ? (unsigned)atoi(argv[2]) : 0;
     enum redlock_status status;
 
-    if (count == 0 || count > JOBS_MAX) return fprintf(stderr, "usage: loop_libev NODES JOBS (up to %d)\n", JOBS_MAX), 2;
+    if (count == 0 || count > JOBS_MAX)
+        return fprintf(stderr, "usage: loop_libev NODES JOBS (up to %d)\n", JOBS_MAX), 2;
     status = redlock_open(&client, argv[1], NULL, &mistake);
-    if (status != REDLOCK_OK) return fprintf(stderr, "loop_libev: %s: %s\n", redlock_status_text(status), mistake.text), 1;
+    if (status != REDLOCK_OK)
+        return fprintf(stderr, "loop_libev: %s: %s\n", redlock_status_text(status), mistake.text),
+               1;
     redlock_loop_libev_attach(&adapter, EV_DEFAULT, &client, hook, NULL);
     for (unsigned i = 0; i < count; i++) begin(&jobs[i], i + 1);
     redlock_loop_wake(&adapter.loop);           /* They were started outside of the hook. */

@@ -4,20 +4,22 @@
  *     ./loop_libuv host1,host2,host3
  *
  * Start it on several hosts. One leads, and works; the others wait, without asking again and again.
- * When the leader ends, by SIGTERM say, the next one leads at once; when it dies, after TTL_MS at most.
+ * When the leader ends, by SIGTERM say, the next one leads at once; when it dies, after
+ * TTL_MS at most.
  * While an instance does not lead, it says every LOOK_MS which servers have no vote. These include
  * servers that started less than 30 seconds ago, since they may have forgotten who leads.
  *
- * Shows: redlock_loop_libuv.h beside timers and signals of the program's own; a lock that is kept, and how to stop
- * the work first after its loss, and then stand for election again; and an end in the order that libuv demands.
+ * Shows: redlock_loop_libuv.h beside timers and signals of the program's own; a lock that is kept,
+ * and how to stop the work first after its loss, and then stand for election again; and an end in
+ * the order that libuv demands.
  *
  * To change: the name of the lock, TTL_MS, and do_work(). */
 #include <stdio.h>
 
 #include "redlock_loop_libuv.h"
 
-enum { TTL_MS = 10000, WORK_MS = 100, STOP_MS = 200, LOOK_MS = 5000 };     /* STOP_MS: the time that the work
-                                                                            * needs to stop, at most. */
+/* STOP_MS: the time that the work needs to stop, at most. */
+enum { TTL_MS = 10000, WORK_MS = 100, STOP_MS = 200, LOOK_MS = 5000 };
 
 struct service {
     struct redlock_client client;
@@ -28,7 +30,8 @@ struct service {
     unsigned done;
 };
 
-/* A piece of work, which only the leader may do. The clock decides, not the last call of the hook. */
+/* A piece of work, which only the leader may do. The clock decides, not the last call
+ * of the hook. */
 static void do_work(uv_timer_t *timer)
 {
     struct service *s = timer->data;
@@ -47,7 +50,8 @@ static void look_at_nodes(uv_timer_t *timer)
     for (unsigned k = 0; k < redlock_nodes(r); k++) {
         if (redlock_valid_ms(&s->lock) > 0 || redlock_node_votes(r, k, now_us)) continue;
         redlock_describe_node(r, k, now_us, words, sizeof words);
-        fprintf(stderr, "loop_libuv: node %u, %s, has no vote: %s\n", k, redlock_node_address(&s->client, k), words);
+        fprintf(stderr, "loop_libuv: node %u, %s, has no vote: %s\n", k,
+                redlock_node_address(&s->client, k), words);
     }
 }
 
@@ -62,10 +66,12 @@ static void stand(struct service *s)
     request.ttl_ms = TTL_MS;
     request.wait_ms = REDLOCK_FOREVER;
     status = redlock_begin_acquire(&s->client, &s->lock, &request);
-    if (status != REDLOCK_OK) fprintf(stderr, "loop_libuv: cannot stand: %s\n", redlock_status_text(status));
+    if (status != REDLOCK_OK)
+        fprintf(stderr, "loop_libuv: cannot stand: %s\n", redlock_status_text(status));
 }
 
-/* Something was decided about the lock. It was won, an extension failed (which is tried again), or it was lost. */
+/* Something was decided about the lock. It was won, an extension failed (which is tried again), or
+ * it was lost. */
 static void note(struct service *s)
 {
     enum redlock_status status = redlock_lock_status(&s->lock);
@@ -80,7 +86,8 @@ static void note(struct service *s)
         (void)!redlock_keep(redlock_engine(&s->client), &s->lock, 0, redlock_now_us());
         uv_timer_start(&s->work, do_work, 0, WORK_MS);
     } else if (status != REDLOCK_OK) {
-        printf("leads for another %u ms: %s\n", (unsigned)redlock_valid_ms(&s->lock), redlock_status_text(status));
+        printf("leads for another %u ms: %s\n", (unsigned)redlock_valid_ms(&s->lock),
+               redlock_status_text(status));
     }
 }
 
@@ -120,7 +127,9 @@ int main(int argc, char **argv)
     if (argc != 2) return fprintf(stderr, "usage: loop_libuv NODES\n"), 2;
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
     status = redlock_open(&s.client, argv[1], NULL, &mistake);
-    if (status != REDLOCK_OK) return fprintf(stderr, "loop_libuv: %s: %s\n", redlock_status_text(status), mistake.text), 1;
+    if (status != REDLOCK_OK)
+        return fprintf(stderr, "loop_libuv: %s: %s\n", redlock_status_text(status), mistake.text),
+               1;
     redlock_lock_init(&s.lock);
     uv_timer_init(loop, &s.work);
     uv_timer_init(loop, &s.look);

@@ -1,17 +1,18 @@
-/* The lock over serial lines, with one line to each server, and a bridge at its other end. Pseudo-terminals stand for the
- * UARTs here.
+/* The lock over serial lines, with one line to each server, and a bridge at its other end.
+ * Pseudo-terminals stand for the UARTs here.
  *
  *     cc serial.c -o serial $(pkg-config --cflags --libs redlock)
- *     ./serial bridge 127.0.0.1:7000 127.0.0.1:7001 127.0.0.1:7002 &          prints the names of three lines
+ *     ./serial bridge 127.0.0.1:7000 127.0.0.1:7001 127.0.0.1:7002 &   names three lines
  *     ./serial lock /dev/pts/5,/dev/pts/6,/dev/pts/7 door
  *
- * Shows: a transport of one's own (redlock_transport.h), which needs no addresses; and how to hang up on a serial line, which
- * cannot do so by itself. A session that is given up in the middle of a reply leaves the other half on the line, for the next
- * session to stumble over, and that one leaves its own. The frames here therefore say to which session they belong.
- * firmware/line.h explains them, and is to be copied, too, into a folder firmware beside this file.
+ * Shows: a transport of one's own (redlock_transport.h), which needs no addresses; and how to hang
+ * up on a serial line, which cannot do so by itself. A session that is given up in the middle of a
+ * reply leaves the other half on the line, for the next session to stumble over, and that one
+ * leaves its own. The frames here therefore say to which session they belong. firmware/line.h
+ * explains them, and is to be copied, too, into a folder firmware beside this file.
  *
- * To change: open_line() for your device; the bridge's connect_server(). The engine on a machine without an operating system
- * uses the same frames, see firmware/. */
+ * To change: open_line() for your device; the bridge's connect_server(). The engine on a machine
+ * without an operating system uses the same frames, see firmware/. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,12 @@
 #include "redlock_client.h"
 #include "redlock_transport.h"
 
-enum { LINES_MAX = REDLOCK_NODES_MAX, LOST = REDLOCK_TRANSPORT_ERROR, TTL_MS = 10000, WAIT_MS = 10000 };
+enum {
+    LINES_MAX = REDLOCK_NODES_MAX,
+    LOST = REDLOCK_TRANSPORT_ERROR,
+    TTL_MS = 10000,
+    WAIT_MS = 10000
+};
 
 /* One end of a line, and the bytes that have come and are not yet looked at. */
 struct end {
@@ -93,8 +99,10 @@ static bool fill_raw(struct end *e)
 /* Takes bytes until something happens. NOTHING: there are none now. */
 static enum line_event take_raw(struct end *e)
 {
-    while (!e->is_broken && line_unread(&e->line) == 0 && (e->raw_start < e->raw_end || fill_raw(e))) {
-        enum line_event event = e->raw_start < e->raw_end ? line_take(&e->line, e->raw[e->raw_start++]) : LINE_NOTHING;
+    while (!e->is_broken && line_unread(&e->line) == 0 &&
+           (e->raw_start < e->raw_end || fill_raw(e))) {
+        enum line_event event =
+            e->raw_start < e->raw_end ? line_take(&e->line, e->raw[e->raw_start++]) : LINE_NOTHING;
         if (event == LINE_LOST) lose(e, line_why(&e->line));
         if (event != LINE_NOTHING) return event;
     }
@@ -115,7 +123,8 @@ static int open_line(const char *path)
 
 /* ---- The near end: a transport. Its context is an array of ends, one for each node ---- */
 
-static int serial_connect(void *context, unsigned k, const struct redlock_peer *peer, bool *connected)
+static int serial_connect(void *context, unsigned k, const struct redlock_peer *peer,
+                          bool *connected)
 {
     struct end *e = (struct end *)context + k;
 
@@ -125,7 +134,8 @@ static int serial_connect(void *context, unsigned k, const struct redlock_peer *
     e->is_lost = e->is_broken = false;
     line_open(&e->line);
     flush_line(e);
-    return e->fd;       /* It is the same one each time, since it stays open, and loops may go on waiting for it. */
+    /* It is the same one each time, since it stays open, and loops may go on waiting for it. */
+    return e->fd;
 }
 
 static int serial_finish(void *context, unsigned k)
@@ -152,7 +162,8 @@ static ptrdiff_t serial_send(void *context, unsigned k, const void *data, size_t
     return taken == 0 && e->is_lost ? -LOST : (ptrdiff_t)taken;
 }
 
-/* Goes on until nothing more has come, since a frame ends where it ends, and the descriptor does not show the bytes in raw. */
+/* Goes on until nothing more has come, since a frame ends where it ends, and the descriptor does
+ * not show the bytes in raw. */
 static ptrdiff_t serial_receive(void *context, unsigned k, void *data, size_t size)
 {
     struct end *e = (struct end *)context + k;
@@ -203,8 +214,9 @@ static void serial_discard(void *context, unsigned k, int fd)
 }
 
 static const struct redlock_transport serial_transport = {
-    .has_addresses = false, .connect = serial_connect, .finish = serial_finish, .send = serial_send, .receive = serial_receive,
-    .events = serial_events, .error_text = serial_words, .hang_up = serial_hang_up, .discard = serial_discard
+    .has_addresses = false, .connect = serial_connect, .finish = serial_finish, .send = serial_send,
+    .receive = serial_receive, .events = serial_events, .error_text = serial_words,
+    .hang_up = serial_hang_up, .discard = serial_discard
 };
 
 /* session: another number after each start, so that frames of the last run are recognised. */
@@ -242,7 +254,9 @@ static void connect_server(struct bridge *b)
 {
     close_server(b);
     b->server = socket(b->server_address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (b->server >= 0 && connect(b->server, b->server_address->ai_addr, b->server_address->ai_addrlen) == 0) return;
+    if (b->server >= 0 &&
+        connect(b->server, b->server_address->ai_addr, b->server_address->ai_addrlen) == 0)
+        return;
     if (b->server < 0 || errno != EINPROGRESS) end_session(b, strerror(errno));
 }
 
@@ -288,7 +302,8 @@ static void serve_server(struct bridge *b, bool is_writable)
     if (b->end.line.state != LINE_OPEN || has_output(&b->end)) return;
     size = recv(b->server, bytes, sizeof bytes, 0);
     if (size > 0) (void)line_write(&b->end.line, bytes, (size_t)size);
-    else if (size == 0 || errno != EAGAIN) end_session(b, size == 0 ? "closed by the server" : strerror(errno));
+    else if (size == 0 || errno != EAGAIN)
+        end_session(b, size == 0 ? "closed by the server" : strerror(errno));
 }
 
 static void watch_bridge(const struct bridge *b, struct pollfd polled[2])
@@ -296,14 +311,19 @@ static void watch_bridge(const struct bridge *b, struct pollfd polled[2])
     bool has_rest = b->rest_start < b->rest_end, is_full = has_output(&b->end);
     bool wants_server = has_rest || b->end.line.state == LINE_OPENING;
 
-    polled[0] = (struct pollfd){ .fd = b->end.fd, .events = (short)((has_rest ? 0 : POLLIN) | (is_full ? POLLOUT : 0)) };
-    polled[1] = (struct pollfd){ .fd = b->server, .events = (short)((wants_server ? POLLOUT : 0) | (is_full ? 0 : POLLIN)) };
+    polled[0] = (struct pollfd){
+        .fd = b->end.fd, .events = (short)((has_rest ? 0 : POLLIN) | (is_full ? POLLOUT : 0))
+    };
+    polled[1] = (struct pollfd){
+        .fd = b->server, .events = (short)((wants_server ? POLLOUT : 0) | (is_full ? 0 : POLLIN))
+    };
 }
 
 static void turn_bridge(struct bridge *b, const struct pollfd polled[2])
 {
     flush_line(&b->end);
-    if (b->server >= 0 && polled[1].fd == b->server && polled[1].revents) serve_server(b, (polled[1].revents & ~POLLIN) != 0);
+    if (b->server >= 0 && polled[1].fd == b->server && polled[1].revents)
+        serve_server(b, (polled[1].revents & ~POLLIN) != 0);
     serve_line(b);
     flush_line(&b->end);
 }
@@ -319,8 +339,8 @@ static void make_bridge(struct bridge *b, const char *address)
     int fd = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
 
     (void)snprintf(host, sizeof host, "%.*s", (int)(colon ? colon - address : 0), address);
-    if (!colon || getaddrinfo(host, colon + 1, &hints, &found) != 0 || fd < 0 || grantpt(fd) != 0 || unlockpt(fd) != 0 ||
-        open_line(ptsname(fd)) < 0) {
+    if (!colon || getaddrinfo(host, colon + 1, &hints, &found) != 0 || fd < 0 || grantpt(fd) != 0 ||
+        unlockpt(fd) != 0 || open_line(ptsname(fd)) < 0) {
         fprintf(stderr, "serial: no bridge to %s: it is written host:port\n", address);
         exit(1);
     }
@@ -354,7 +374,8 @@ static int take_lock(char *paths, const char *resource)
     enum redlock_status status;
 
     for (char *path = strtok(paths, ","); path; path = strtok(NULL, ","), count++) {
-        if (count == LINES_MAX) return fprintf(stderr, "%s: there is room for %d lines\n", path, LINES_MAX), 2;
+        if (count == LINES_MAX)
+            return fprintf(stderr, "%s: there is room for %d lines\n", path, LINES_MAX), 2;
         init_end(&ends[count], -1, path, false, (uint16_t)redlock_now_us());
         (void)snprintf(nodes + strlen(nodes), 8, "%sline%u", count > 0 ? "," : "", count);
     }
@@ -373,8 +394,10 @@ static int take_lock(char *paths, const char *resource)
 
 int main(int argc, char **argv)
 {
-    if (argc > 2 && argc - 2 <= LINES_MAX && strcmp(argv[1], "bridge") == 0) run_bridges(argv + 2, (unsigned)argc - 2);
+    if (argc > 2 && argc - 2 <= LINES_MAX && strcmp(argv[1], "bridge") == 0)
+        run_bridges(argv + 2, (unsigned)argc - 2);
     if (argc == 4 && strcmp(argv[1], "lock") == 0) return take_lock(argv[2], argv[3]);
-    fprintf(stderr, "usage: serial bridge HOST:PORT...\n       serial lock LINE,LINE,... RESOURCE\n");
+    fprintf(stderr,
+            "usage: serial bridge HOST:PORT...\n       serial lock LINE,LINE,... RESOURCE\n");
     return 2;
 }

@@ -1,13 +1,19 @@
 /* The events as JSON, an array of objects, each with "at" (us) and "kind":
  *
- *   action    text                                                  what somebody does: as in a link
+ *   action    text                                                  what somebody does: as
+ *                                                                   in a link
  *   refusal   text, words                                           that was not done, and why
  *   message   id, client, node, session, to ("node", "client"), arrives, bytes, commands, answers
- *             bytes are on their way; answers, of a node: "granted", "refused", "error", "done", one for each command
- *   arrived   id                                                    a message is there; one that is lost never is
+ *             bytes are on their way; answers, of a node: "granted", "refused", "error", "done",
+ *             one for each command
+ *   arrived   id                                                    a message is there; one that is
+ *                                                                   lost never is
  *   executed  client, node, command, key, did                       the node has executed a command
- *   engine    client, what, rule, and what belongs to it            an event of the engine's (redlock.h: enum redlock_event_kind)
- *   end       client, rule                                          validity has ended; nobody told the client (S10)
+ *   engine    client, what, rule, and what belongs to it            an event of the engine's
+ *                                                                   (redlock.h: enum
+ *                                                                   redlock_event_kind)
+ *   end       client, rule                                          validity has ended; nobody told
+ *                                                                   the client (S10)
  *   write     client, ticket, admitted, held                        to the resource
  *   accident  first, second, words                                  two hold the resource
  *
@@ -22,13 +28,15 @@
 const char *name_of_command(enum redlock_command command)
 {
     static const char *const names[] = {
-        [REDLOCK_COMMAND_NONE] = "published", [REDLOCK_COMMAND_AUTH] = "AUTH", [REDLOCK_COMMAND_SELECT] = "SELECT",
-        [REDLOCK_COMMAND_SETNAME] = "CLIENT", [REDLOCK_COMMAND_INFO] = "INFO", [REDLOCK_COMMAND_EVAL] = "EVAL",
+        [REDLOCK_COMMAND_NONE] = "published",      [REDLOCK_COMMAND_AUTH] = "AUTH",
+        [REDLOCK_COMMAND_SELECT] = "SELECT",       [REDLOCK_COMMAND_SETNAME] = "CLIENT",
+        [REDLOCK_COMMAND_INFO] = "INFO",           [REDLOCK_COMMAND_EVAL] = "EVAL",
         [REDLOCK_COMMAND_LOAD_RELEASE] = "SCRIPT", [REDLOCK_COMMAND_LOAD_EXTEND] = "SCRIPT",
         [REDLOCK_COMMAND_SUBSCRIBE] = "SUBSCRIBE", [REDLOCK_COMMAND_CANARY] = "GET",
-        [REDLOCK_COMMAND_PROMOTION] = "EVAL", [REDLOCK_COMMAND_ACQUIRE] = "acquire",
-        [REDLOCK_COMMAND_RESTORE] = "restore", [REDLOCK_COMMAND_EXTEND] = "extend", [REDLOCK_COMMAND_RELEASE] = "release",
-        [REDLOCK_COMMAND_WAIT] = "wait", [REDLOCK_COMMAND_PTTL] = "PTTL", [REDLOCK_COMMAND_GETRANGE] = "GETRANGE",
+        [REDLOCK_COMMAND_PROMOTION] = "EVAL",      [REDLOCK_COMMAND_ACQUIRE] = "acquire",
+        [REDLOCK_COMMAND_RESTORE] = "restore",     [REDLOCK_COMMAND_EXTEND] = "extend",
+        [REDLOCK_COMMAND_RELEASE] = "release",     [REDLOCK_COMMAND_WAIT] = "wait",
+        [REDLOCK_COMMAND_PTTL] = "PTTL",           [REDLOCK_COMMAND_GETRANGE] = "GETRANGE",
         [REDLOCK_COMMAND_QUESTION] = "question"
     };
     const char *name = command < sizeof names / sizeof *names ? names[command] : NULL;
@@ -37,24 +45,35 @@ const char *name_of_command(enum redlock_command command)
 
 const char *name_of_phase(enum redlock_phase phase)
 {
-    static const char *const names[] = {
-        [REDLOCK_PHASE_IDLE] = "idle", [REDLOCK_PHASE_WAITING] = "waiting", [REDLOCK_PHASE_NEEDS_ENTROPY] = "needs entropy",
-        [REDLOCK_PHASE_ACQUIRING] = "acquiring", [REDLOCK_PHASE_ENDING] = "ending", [REDLOCK_PHASE_HELD] = "held",
-        [REDLOCK_PHASE_EXTENDING] = "extending", [REDLOCK_PHASE_RELEASING] = "releasing",
-        [REDLOCK_PHASE_INSPECTING] = "inspecting"
-    };
+    static const char *const names[] = { [REDLOCK_PHASE_IDLE] = "idle",
+                                         [REDLOCK_PHASE_WAITING] = "waiting",
+                                         [REDLOCK_PHASE_NEEDS_ENTROPY] = "needs entropy",
+                                         [REDLOCK_PHASE_ACQUIRING] = "acquiring",
+                                         [REDLOCK_PHASE_ENDING] = "ending",
+                                         [REDLOCK_PHASE_HELD] = "held",
+                                         [REDLOCK_PHASE_EXTENDING] = "extending",
+                                         [REDLOCK_PHASE_RELEASING] = "releasing",
+                                         [REDLOCK_PHASE_INSPECTING] = "inspecting" };
     return names[phase];
 }
 
 static const char *name_of_kind(enum redlock_event_kind kind)
 {
-    static const char *const names[] = {
-        [REDLOCK_EVENT_CONNECTED] = "connected", [REDLOCK_EVENT_READY] = "ready", [REDLOCK_EVENT_DISCONNECTED] = "disconnected",
-        [REDLOCK_EVENT_SENT] = "sent", [REDLOCK_EVENT_HEARD] = "heard", [REDLOCK_EVENT_UNANSWERED] = "unanswered",
-        [REDLOCK_EVENT_PHASE] = "phase", [REDLOCK_EVENT_VERDICT] = "verdict", [REDLOCK_EVENT_OWED] = "owed",
-        [REDLOCK_EVENT_CLEARED] = "cleared", [REDLOCK_EVENT_WOKEN] = "woken", [REDLOCK_EVENT_ENDED] = "ended",
-        [REDLOCK_EVENT_MOVED] = "moved", [REDLOCK_EVENT_FORGOTTEN] = "forgotten", [REDLOCK_EVENT_EMPTIED] = "emptied"
-    };
+    static const char *const names[] = { [REDLOCK_EVENT_CONNECTED] = "connected",
+                                         [REDLOCK_EVENT_READY] = "ready",
+                                         [REDLOCK_EVENT_DISCONNECTED] = "disconnected",
+                                         [REDLOCK_EVENT_SENT] = "sent",
+                                         [REDLOCK_EVENT_HEARD] = "heard",
+                                         [REDLOCK_EVENT_UNANSWERED] = "unanswered",
+                                         [REDLOCK_EVENT_PHASE] = "phase",
+                                         [REDLOCK_EVENT_VERDICT] = "verdict",
+                                         [REDLOCK_EVENT_OWED] = "owed",
+                                         [REDLOCK_EVENT_CLEARED] = "cleared",
+                                         [REDLOCK_EVENT_WOKEN] = "woken",
+                                         [REDLOCK_EVENT_ENDED] = "ended",
+                                         [REDLOCK_EVENT_MOVED] = "moved",
+                                         [REDLOCK_EVENT_FORGOTTEN] = "forgotten",
+                                         [REDLOCK_EVENT_EMPTIED] = "emptied" };
     return names[kind];
 }
 
@@ -65,7 +84,8 @@ static const char *name_of_call(const struct model_call *call, char text[16])
     if (strcmp(call->name, "SET") == 0) return "acquire";
     for (unsigned i = 0; i < sizeof ours / sizeof *ours; i++) {
         if (strcmp(call->name, ours[i]) != 0) continue;
-        for (size_t b = 0; b <= strlen(ours[i]); b++) text[b] = (char)(ours[i][b] == '\0' ? '\0' : ours[i][b] + ('a' - 'A'));
+        for (size_t b = 0; b <= strlen(ours[i]); b++)
+            text[b] = (char)(ours[i][b] == '\0' ? '\0' : ours[i][b] + ('a' - 'A'));
         return text;
     }
     return call->name;
@@ -77,7 +97,8 @@ static unsigned rule_of_answer(const struct redlock_event *event)
 {
     if (event->answer == REDLOCK_ANSWER_WRONG) return 16;
     if (event->command == REDLOCK_COMMAND_RELEASE) return 7;
-    if (event->command == REDLOCK_COMMAND_EXTEND) return event->answer == REDLOCK_ANSWER_ERROR ? 4 : 9;
+    if (event->command == REDLOCK_COMMAND_EXTEND)
+        return event->answer == REDLOCK_ANSWER_ERROR ? 4 : 9;
     if (event->command != REDLOCK_COMMAND_ACQUIRE) return 0;
     if (event->vote == REDLOCK_VOTE_PENDING) return 8;
     return event->answer == REDLOCK_ANSWER_ERROR ? 4 : event->ticket > 0 ? 15 : 3;
@@ -105,7 +126,8 @@ static unsigned rule_of_trouble(enum redlock_trouble trouble)
 {
     if (trouble == REDLOCK_TROUBLE_PROTOCOL) return 16;
     if (trouble == REDLOCK_TROUBLE_RESTARTED) return 11;
-    return trouble >= REDLOCK_TROUBLE_SAME_SERVER && trouble <= REDLOCK_TROUBLE_NO_IDENTITY ? 12 : 0;
+    return trouble >= REDLOCK_TROUBLE_SAME_SERVER && trouble <= REDLOCK_TROUBLE_NO_IDENTITY ? 12
+                                                                                            : 0;
 }
 
 static unsigned rule_of(const struct redlock_event *event)
@@ -117,7 +139,7 @@ static unsigned rule_of(const struct redlock_event *event)
     case REDLOCK_EVENT_UNANSWERED:   return 4;
     case REDLOCK_EVENT_OWED:
     case REDLOCK_EVENT_CLEARED:      return 5;
-    case REDLOCK_EVENT_READY:        return event->is_new_server ? 11 : rule_of_trouble(event->trouble);
+    case REDLOCK_EVENT_READY: return event->is_new_server ? 11 : rule_of_trouble(event->trouble);
     case REDLOCK_EVENT_DISCONNECTED: return rule_of_trouble(event->trouble);
     case REDLOCK_EVENT_SENT:         return event->command == REDLOCK_COMMAND_RELEASE ? 7 : 0;
     case REDLOCK_EVENT_ENDED:        return event->status == REDLOCK_EXTENSION_LIMIT ? 13 : 0;
@@ -149,12 +171,14 @@ static void write_answer(struct text *text, const struct redlock_event *event)
 {
     static const char *const answers[] = { "granted", "refused", "error", "wrong" };
     if (event->kind == REDLOCK_EVENT_HEARD) json_text(text, "answer", answers[event->answer]);
-    if (event->kind == REDLOCK_EVENT_HEARD && event->command == REDLOCK_COMMAND_PTTL) json_number(text, "number", event->number);
+    if (event->kind == REDLOCK_EVENT_HEARD && event->command == REDLOCK_COMMAND_PTTL)
+        json_number(text, "number", event->number);
     json_text(text, "vote", redlock_vote_text(event->vote));
     write_votes(text, event);
 }
 
-static void write_verdict(struct text *text, const struct playground *world, const struct redlock_event *event)
+static void write_verdict(struct text *text, const struct playground *world,
+                          const struct redlock_event *event)
 {
     char arithmetic[120];
     stage_arithmetic(world->stage, event, arithmetic, sizeof arithmetic);
@@ -168,15 +192,21 @@ static void write_verdict(struct text *text, const struct playground *world, con
     write_votes(text, event);
 }
 
-static void write_what_belongs(struct text *text, const struct playground *world, const struct redlock_event *event)
+static void write_what_belongs(struct text *text, const struct playground *world,
+                               const struct redlock_event *event)
 {
-    if (event->session != REDLOCK_NO_SESSION) json_number(text, "node", event->session % world->settings.nodes);
-    if (event->session != REDLOCK_NO_SESSION) json_bool(text, "subscription", event->session >= world->settings.nodes);
-    if (event->command != REDLOCK_COMMAND_NONE) json_text(text, "command", name_of_command(event->command));
-    if (event->kind == REDLOCK_EVENT_HEARD || event->kind == REDLOCK_EVENT_UNANSWERED) write_answer(text, event);
+    if (event->session != REDLOCK_NO_SESSION)
+        json_number(text, "node", event->session % world->settings.nodes);
+    if (event->session != REDLOCK_NO_SESSION)
+        json_bool(text, "subscription", event->session >= world->settings.nodes);
+    if (event->command != REDLOCK_COMMAND_NONE)
+        json_text(text, "command", name_of_command(event->command));
+    if (event->kind == REDLOCK_EVENT_HEARD || event->kind == REDLOCK_EVENT_UNANSWERED)
+        write_answer(text, event);
     if (event->kind == REDLOCK_EVENT_VERDICT) write_verdict(text, world, event);
     if (event->kind == REDLOCK_EVENT_PHASE) json_text(text, "phase", name_of_phase(event->phase));
-    if (event->kind == REDLOCK_EVENT_ENDED) json_text(text, "status", redlock_status_text(event->status));
+    if (event->kind == REDLOCK_EVENT_ENDED)
+        json_text(text, "status", redlock_status_text(event->status));
     if (event->ticket > 0) json_number(text, "ticket", (int64_t)event->ticket);
     if (event->kind == REDLOCK_EVENT_READY) json_bool(text, "isNewServer", event->is_new_server);
 }
@@ -191,7 +221,8 @@ static void add_name(struct text *names, const char *name)
 static void saw_event(void *context, unsigned client, const struct redlock_event *event)
 {
     struct playground *world = context;
-    if (event->kind == REDLOCK_EVENT_SENT) add_name(&world->sent[client][event->session], name_of_command(event->command));
+    if (event->kind == REDLOCK_EVENT_SENT)
+        add_name(&world->sent[client][event->session], name_of_command(event->command));
     if (event->kind == REDLOCK_EVENT_DISCONNECTED) text_clear(&world->sent[client][event->session]);
     if (world->is_muted) return;
     struct text *text = begin(world, "engine");
@@ -202,7 +233,8 @@ static void saw_event(void *context, unsigned client, const struct redlock_event
     json_close(text, '}');
 }
 
-static void saw_command(void *context, const struct cluster_connection *connection, const struct model_call *call)
+static void saw_command(void *context, const struct cluster_connection *connection,
+                        const struct model_call *call)
 {
     struct playground *world = context;
     char name[16];
@@ -219,7 +251,8 @@ static void saw_command(void *context, const struct cluster_connection *connecti
     json_close(text, '}');
 }
 
-/* The notes of a session since its last message; for answers each command stands before its result. */
+/* The notes of a session since its last message; for answers each command stands
+ * before its result. */
 static void write_noted(struct text *text, const char *name, struct text *noted)
 {
     json_open(text, name, '[');
@@ -228,7 +261,8 @@ static void write_noted(struct text *text, const char *name, struct text *noted)
     text_clear(noted);
 }
 
-static void saw_message(void *context, const struct cluster_connection *connection, const struct cluster_message *message)
+static void saw_message(void *context, const struct cluster_connection *connection,
+                        const struct cluster_message *message)
 {
     struct playground *world = context;
     const unsigned c = connection->client, s = connection->line;
@@ -258,7 +292,8 @@ static void saw_arrival(void *context, uint64_t message)
     json_close(text, '}');
 }
 
-static void write_action(struct playground *world, const char *kind, const struct stage_action *action, const char *words)
+static void write_action(struct playground *world, const char *kind,
+                         const struct stage_action *action, const char *words)
 {
     char name[64];
     if (world->is_muted) return;
@@ -315,6 +350,7 @@ static void saw_accident(void *context)
 
 struct stage_observer events_observer(struct playground *world)
 {
-    return (struct stage_observer){ world, saw_event, saw_command, saw_message, saw_action, saw_refusal, saw_write, saw_end,
-                                    saw_accident, saw_arrival };
+    return (
+        struct stage_observer){ world,       saw_event, saw_command, saw_message,  saw_action,
+                                saw_refusal, saw_write, saw_end,     saw_accident, saw_arrival };
 }

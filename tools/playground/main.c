@@ -1,7 +1,8 @@
 /* The same world without a page. It reads lines of "TIME LINK" (us), or "TIME/MOVES LINK" to stop
- * after so many events and actions, and writes for each the hash of the trace, the fault of
- * the engine's books ("ok" for nothing), and the resource's holders (a set of clients, as a number).
- * tools/playground/test compares. With --witness it writes what happens, for tests/witness/check. */
+ * after so many events and actions, and writes for each the hash of the trace, the fault of the
+ * engine's books ("ok" for nothing), and the resource's holders (a set of clients, as a number).
+ * tools/playground/test compares. With --witness it writes what
+ * happens, for tests/witness/check. */
 #include "world.h"
 
 #include "../../tests/world/witness.h"
@@ -34,7 +35,8 @@ static void replay(double until_us, double moves, const char *link, bool has_wit
     }
     (void)world_run(until_us, moves, true);
     if (moves > 0) world_pass(until_us);
-    for (unsigned c = 0; c < playground.stage->settings.clients; c++) holders |= stage_holds(playground.stage, c) ? 1u << c : 0;
+    for (unsigned c = 0; c < playground.stage->settings.clients; c++)
+        holders |= stage_holds(playground.stage, c) ? 1u << c : 0;
     const char *broken = playground.stage->cluster->broken;
     printf("%s %u %s\n", world_hash(), holders, broken[0] != '\0' ? broken : "ok");
 }
@@ -46,7 +48,8 @@ int main(int argc, char **argv)
     if (!line) return 1;
     while (fgets(line, LINE, stdin)) {
         line[strcspn(line, "\n")] = '\0';
-        const double until_us = strtod(line, &link), moves = *link == '/' ? strtod(link + 1, &link) : 0;
+        const double until_us = strtod(line, &link),
+                     moves = *link == '/' ? strtod(link + 1, &link) : 0;
         if (*link == ' ') link++;
         replay(until_us, moves, link, has_witness);
     }

@@ -1,5 +1,5 @@
-/* Finds an accident in worlds of random actions, one seed after the other, until two clients hold the
- * resource; and then leaves out every action without which they do all the same. */
+/* Finds an accident in worlds of random actions, one seed after the other, until two clients hold
+ * the resource; and then leaves out every action without which they do all the same. */
 #include "world.h"
 
 #include <string.h>
@@ -28,7 +28,8 @@ static uint64_t draw(struct search *search, uint64_t limit)
 static enum stage_verb draw_verb(struct search *search)
 {
     const uint64_t number = draw(search, 10);
-    if (search->fault_count > 0 && number < 5) return search->faults[draw(search, search->fault_count)];
+    if (search->fault_count > 0 && number < 5)
+        return search->faults[draw(search, search->fault_count)];
     return number < 9 ? STAGE_ACQUIRE : STAGE_RELEASE;
 }
 
@@ -69,7 +70,8 @@ static bool is_accident(const struct search *search, uint64_t *at_us)
         stage_run_until(stage, search->actions[i].at_us);
         if (!stage->accident.happened) (void)stage_act(stage, search->actions[i]);
     }
-    if (!stage->accident.happened) stage_run_until(stage, stage_now_us(stage) + (uint64_t)search->settings.ttl_ms * 1000);
+    if (!stage->accident.happened)
+        stage_run_until(stage, stage_now_us(stage) + (uint64_t)search->settings.ttl_ms * 1000);
     *at_us = stage->accident.at_us;
     const bool happened = stage->accident.happened;
     stage_free(stage);
@@ -78,7 +80,8 @@ static bool is_accident(const struct search *search, uint64_t *at_us)
 
 static void leave_out(struct search *search, size_t i)
 {
-    memmove(search->actions + i, search->actions + i + 1, (--search->count - i) * sizeof *search->actions);
+    memmove(search->actions + i, search->actions + i + 1,
+            (--search->count - i) * sizeof *search->actions);
 }
 
 /* Goes from the last one on, again and again, until nothing more can be left out. */
@@ -99,7 +102,8 @@ static void read_faults(struct search *search, const char *text)
     while (*text != '\0') {
         const size_t size = strcspn(text, ".");
         enum stage_verb verb;
-        if (stage_read_verb(text, size, &verb) && search->fault_count < FAULTS_MAX) search->faults[search->fault_count++] = verb;
+        if (stage_read_verb(text, size, &verb) && search->fault_count < FAULTS_MAX)
+            search->faults[search->fault_count++] = verb;
         text += size;
         if (*text == '.') text++;
     }

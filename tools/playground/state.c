@@ -1,15 +1,21 @@
-/* The state of the world, as JSON. Times are microseconds; those called ...At are since the beginning, by true time.
+/* The state of the world, as JSON. Times are microseconds; those called ...At are since the
+ * beginning, by true time.
  *
- *   now, steps, hash, settings{...}, quorum, broken ("": the engine's own books are right), future (actions that are still to come)
- *   nodes[]     id, down, paused, slowUs, clockUs (by its own clock), aheadUs (of the clock it began with), ratePpm, startedAgoUs,
- *               keys[]: name, type ("string", "list", "zset"), value, leftUs (-1: no TTL), owner (client, -1), entries[]
- *   clients[]   id, name, frozen, dead, clockUs, ratePpm, phase, status, attempt, token, ttlMs, validUs, ticket, kept, waits,
- *               holds, owed, wakesInUs, votes[] (of the last round), round{number, command, startedAgoUs, decided, granted,
- *               refused, unknown, notAsked}, verdict{status, won, command, ttlMs, elapsedUs, driftUs, validityUs, granted,
- *               refused, unknown, notAsked, ticket, arithmetic} or null, nodes[]: {votes, ticketed, words}
+ *   now, steps, hash, settings{...}, quorum, broken ("": the engine's own books are right), future
+ *   (actions that are still to come)
+ *   nodes[]     id, down, paused, slowUs, clockUs (by its own clock), aheadUs (of the clock it
+ *               began with), ratePpm, startedAgoUs, keys[]: name, type ("string", "list", "zset"),
+ *               value, leftUs (-1: no TTL), owner (client, -1), entries[]
+ *   clients[]   id, name, frozen, dead, clockUs, ratePpm, phase, status, attempt, token, ttlMs,
+ *               validUs, ticket, kept, waits, holds, owed, wakesInUs, votes[] (of the last round),
+ *               round{number, command, startedAgoUs, decided, granted, refused, unknown, notAsked},
+ *               verdict{status, won, command, ttlMs, elapsedUs, driftUs, validityUs, granted,
+ *               refused, unknown, notAsked, ticket, arithmetic} or null, nodes[]:
+ *               {votes, ticketed, words}
  *   links[client][node]   toNode{cut, delayUs}, toClient{cut, delayUs}, connected, cut
  *   flights[]   id (of the message), client, node, to, arrivesAt, heldUp
- *   resource    checksTickets, givesTickets, largest, admitted, refused, holders[], last{...} or null
+ *   resource    checksTickets, givesTickets, largest, admitted, refused, holders[],
+ *               last{...} or null
  *   accident    at, first, second, late, words; or null */
 #include "world.h"
 
@@ -32,15 +38,18 @@ static void write_entries(struct text *text, const struct model_key *key)
 }
 
 /* One that has run out is not there, though the model may not have removed it yet. */
-static void write_key(struct text *text, const struct stage *stage, const struct model_key *key, uint64_t node_now_us)
+static void write_key(struct text *text, const struct stage *stage, const struct model_key *key,
+                      uint64_t node_now_us)
 {
     if (key->expires_ms > 0 && key->expires_ms * 1000 <= node_now_us) return;
     json_open(text, NULL, '{');
     json_bytes(text, "name", key->name, key->name_size);
     json_text(text, "type", key->is_sorted_set ? "zset" : key->is_list ? "list" : "string");
     json_bytes(text, "value", key->value, key->value ? key->value_size : 0);
-    json_number(text, "leftUs", key->expires_ms > 0 ? (int64_t)(key->expires_ms * 1000 - node_now_us) : -1);
-    json_number(text, "owner", key->value ? stage_owner_of(stage, (const char *)key->value, key->value_size) : -1);
+    json_number(text, "leftUs",
+                key->expires_ms > 0 ? (int64_t)(key->expires_ms * 1000 - node_now_us) : -1);
+    json_number(text, "owner",
+                key->value ? stage_owner_of(stage, (const char *)key->value, key->value_size) : -1);
     write_entries(text, key);
     json_close(text, '}');
 }
@@ -55,18 +64,21 @@ static void write_node(struct text *text, const struct stage *stage, unsigned k)
     json_bool(text, "paused", host->node.hung);
     json_number(text, "slowUs", (int64_t)host->slow_us);
     json_number(text, "clockUs", (int64_t)now_us);
-    json_number(text, "aheadUs", (int64_t)(now_us - stage->cluster->now_us - stage->node_offset_us[k]));
+    json_number(text, "aheadUs",
+                (int64_t)(now_us - stage->cluster->now_us - stage->node_offset_us[k]));
     json_number(text, "ratePpm", host->clock.fast_ppm);
     json_number(text, "startedAgoUs", (int64_t)(now_us - host->node.started_us));
     json_open(text, "keys", '[');
-    for (size_t i = 0; i < host->node.key_count && !host->down; i++) write_key(text, stage, &host->node.keys[i], now_us);
+    for (size_t i = 0; i < host->node.key_count && !host->down; i++)
+        write_key(text, stage, &host->node.keys[i], now_us);
     json_close(text, ']');
     json_close(text, '}');
 }
 
 /* ---- Clients ---- */
 
-static void write_sets(struct text *text, uint16_t granted, uint16_t refused, uint16_t unknown, uint16_t not_asked)
+static void write_sets(struct text *text, uint16_t granted, uint16_t refused, uint16_t unknown,
+                       uint16_t not_asked)
 {
     json_number(text, "granted", granted);
     json_number(text, "refused", refused);
@@ -79,14 +91,17 @@ static void write_round(struct text *text, const struct redlock_lock *lock, uint
     const struct redlock_round *round = redlock_last_round(lock);
     json_open(text, "round", '{');
     json_number(text, "number", round->number);
-    json_text(text, "command", round->number > 0 ? name_of_command((enum redlock_command)round->command) : "");
-    json_number(text, "startedAgoUs", round->number > 0 ? (int64_t)(now_us - round->started_at) : 0);
+    json_text(text, "command",
+              round->number > 0 ? name_of_command((enum redlock_command)round->command) : "");
+    json_number(text, "startedAgoUs",
+                round->number > 0 ? (int64_t)(now_us - round->started_at) : 0);
     json_bool(text, "decided", round->decided_at > 0);
     write_sets(text, round->granted, round->refused, round->unknown, round->not_asked);
     json_close(text, '}');
 }
 
-static void write_verdict(struct text *text, const struct stage *stage, const struct redlock_event *verdict)
+static void write_verdict(struct text *text, const struct stage *stage,
+                          const struct redlock_event *verdict)
 {
     char arithmetic[120];
     if (verdict->kind != REDLOCK_EVENT_VERDICT) {
@@ -136,13 +151,15 @@ static void write_lock(struct text *text, const struct stage *stage, unsigned c)
     json_bool(text, "pending", redlock_lock_status(lock) == REDLOCK_PENDING);
     json_text(text, "token", redlock_last_round(lock)->number > 0 ? token : "");
     json_number(text, "ttlMs", lock->ttl_ms);
-    json_number(text, "validUs", stage_holds(stage, c) ? (int64_t)cluster_valid_us(stage->cluster, c, 0) : 0);
+    json_number(text, "validUs",
+                stage_holds(stage, c) ? (int64_t)cluster_valid_us(stage->cluster, c, 0) : 0);
     json_number(text, "ticket", (int64_t)redlock_ticket(lock));
     json_bool(text, "kept", lock->is_kept);
     json_bool(text, "holds", stage_holds(stage, c));
     json_number(text, "owed", redlock_owed(lock));
     json_open(text, "votes", '[');
-    for (unsigned k = 0; k < stage->settings.nodes; k++) json_text(text, NULL, redlock_vote_text(redlock_vote_of(lock, k)));
+    for (unsigned k = 0; k < stage->settings.nodes; k++)
+        json_text(text, NULL, redlock_vote_text(redlock_vote_of(lock, k)));
     json_close(text, ']');
     write_round(text, lock, cluster_client_now(stage->cluster, c));
 }
@@ -150,7 +167,8 @@ static void write_lock(struct text *text, const struct stage *stage, unsigned c)
 static void write_client(struct text *text, const struct stage *stage, unsigned c)
 {
     const struct cluster_client *client = &stage->cluster->clients[c];
-    const uint64_t now_us = cluster_client_now(stage->cluster, c), wakes_at = redlock_wake_at(&client->engine);
+    const uint64_t now_us = cluster_client_now(stage->cluster, c),
+                   wakes_at = redlock_wake_at(&client->engine);
     const char name[2] = { stage_client_name(c), '\0' };
     json_open(text, NULL, '{');
     json_number(text, "id", c);
@@ -159,7 +177,10 @@ static void write_client(struct text *text, const struct stage *stage, unsigned 
     json_bool(text, "dead", client->dead);
     json_number(text, "clockUs", (int64_t)now_us);
     json_number(text, "ratePpm", client->clock.fast_ppm);
-    json_number(text, "wakesInUs", wakes_at == REDLOCK_NEVER ? -1 : wakes_at > now_us ? (int64_t)(wakes_at - now_us) : 0);
+    json_number(text, "wakesInUs",
+                wakes_at == REDLOCK_NEVER ? -1
+                : wakes_at > now_us       ? (int64_t)(wakes_at - now_us)
+                                          : 0);
     write_lock(text, stage, c);
     write_verdict(text, stage, &stage->verdict[c]);
     write_its_nodes(text, stage, c);
@@ -191,7 +212,8 @@ static void write_link(struct text *text, const struct cluster *cluster, unsigne
     const struct cluster_link *link = &cluster->links[c][k];
     json_open(text, NULL, '{');
     write_direction(text, "toNode", link->cut || link->mute, link->delay_us + link->to_node_us);
-    write_direction(text, "toClient", link->cut || link->deaf, link->delay_us + link->to_client_us + cluster->hosts[k].slow_us);
+    write_direction(text, "toClient", link->cut || link->deaf,
+                    link->delay_us + link->to_client_us + cluster->hosts[k].slow_us);
     json_bool(text, "cut", link->cut);
     json_bool(text, "connected", is_connected(cluster, c, k));
     json_close(text, '}');
@@ -208,7 +230,8 @@ static void write_links(struct text *text, const struct stage *stage)
     json_close(text, ']');
 }
 
-static void write_pipe(struct text *text, const struct stage *stage, const struct cluster_connection *connection, bool to_node)
+static void write_pipe(struct text *text, const struct stage *stage,
+                       const struct cluster_connection *connection, bool to_node)
 {
     const struct cluster_pipe *pipe = to_node ? &connection->to_node : &connection->to_client;
     const struct cluster_link *link = &stage->cluster->links[connection->client][connection->node];

@@ -15,13 +15,15 @@ void text_clear(struct text *text);
 void text_bytes(struct text *text, const char *data, size_t size);
 void text_put(struct text *text, const char *more);
 
-/* Members of an object, or, with name NULL, elements of an array, with the comma before it where one is needed. */
+/* Members of an object, or, with name NULL, elements of an array, with the comma before it where
+ * one is needed. */
 void json_open(struct text *text, const char *name, char bracket);      /* '{' or '[' */
 void json_close(struct text *text, char bracket);                       /* '}' or ']' */
 void json_number(struct text *text, const char *name, int64_t number);
 void json_bool(struct text *text, const char *name, bool value);
 void json_null(struct text *text, const char *name);
 void json_text(struct text *text, const char *name, const char *value);
-void json_bytes(struct text *text, const char *name, const void *data, size_t size);    /* Each byte is one character. */
+/* Each byte is one character. */
+void json_bytes(struct text *text, const char *name, const void *data, size_t size);
 
 #endif

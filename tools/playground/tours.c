@@ -1,4 +1,5 @@
-/* The stories, for the page, with their words, each with its moment, and the link of their actions. */
+/* The stories, for the page, with their words, each with its moment, and the link
+ * of their actions. */
 #include "world.h"
 
 #include "../../tests/world/stories.h"

@@ -14,7 +14,8 @@ static char reason[STAGE_WORDS];
 char *world_input(size_t size)
 {
     text_clear(&input);
-    while (input.size < size) text_bytes(&input, "                ", size - input.size < 16 ? size - input.size : 16);
+    while (input.size < size)
+        text_bytes(&input, "                ", size - input.size < 16 ? size - input.size : 16);
     return input.data;
 }
 
@@ -41,7 +42,8 @@ static bool read_link(void)
     size_t count;
     if (!playground.script) playground.script = calloc(SCRIPT_MAX, sizeof *playground.script);
     if (!playground.script) abort();
-    if (!stage_read_link(world_text_in(), &playground.settings, playground.script, SCRIPT_MAX, &count, reason)) {
+    if (!stage_read_link(world_text_in(), &playground.settings, playground.script, SCRIPT_MAX,
+                         &count, reason)) {
         playground.script_count = playground.script_done = 0;
         return false;
     }
@@ -78,7 +80,8 @@ void world_drop_future(void)
 static bool do_scripted(double until_us)
 {
     const struct stage_action *next = &playground.script[playground.script_done];
-    if (playground.script_done == playground.script_count || (double)next->at_us > until_us) return false;
+    if (playground.script_done == playground.script_count || (double)next->at_us > until_us)
+        return false;
     if (stage_step(playground.stage, next->at_us)) return true;
     (void)stage_act(playground.stage, *next);
     playground.script_done++;
@@ -93,7 +96,8 @@ int world_step(double until_us)
 
 void world_pass(double until_us)
 {
-    if (playground.stage && until_us > world_now()) stage_run_until(playground.stage, (uint64_t)until_us);
+    if (playground.stage && until_us > world_now())
+        stage_run_until(playground.stage, (uint64_t)until_us);
 }
 
 double world_run(double until_us, double max, int is_muted)
@@ -155,7 +159,8 @@ const char *world_events(void)
 {
     text_clear(&output);
     text_put(&output, "[");
-    text_bytes(&output, playground.events.data ? playground.events.data : "", playground.events.size);
+    text_bytes(&output, playground.events.data ? playground.events.data : "",
+               playground.events.size);
     text_put(&output, "]");
     text_clear(&playground.events);
     return output.data;
@@ -165,16 +170,19 @@ const char *world_events(void)
 static const struct stage_action *all_actions(size_t *count)
 {
     static struct stage_action *all;
-    const size_t done = playground.stage->action_count, more = playground.script_count - playground.script_done;
+    const size_t done = playground.stage->action_count,
+                 more = playground.script_count - playground.script_done;
     all = realloc(all, (done + more + 1) * sizeof *all);
     if (!all) abort();
     if (done > 0) memcpy(all, playground.stage->actions, done * sizeof *all);
-    if (more > 0) memcpy(all + done, playground.script + playground.script_done, more * sizeof *all);
+    if (more > 0)
+        memcpy(all + done, playground.script + playground.script_done, more * sizeof *all);
     *count = done + more;
     return all;
 }
 
-const char *world_link_of(const struct stage_settings *settings, const struct stage_action *actions, size_t count)
+const char *world_link_of(const struct stage_settings *settings, const struct stage_action *actions,
+                          size_t count)
 {
     static struct text link;
     const size_t size = stage_write_link(settings, actions, count, NULL, 0);
@@ -196,7 +204,8 @@ const char *world_hash(void)
 {
     char hash[20];
     text_clear(&output);
-    snprintf(hash, sizeof hash, "%016llx", playground.stage ? (unsigned long long)playground.stage->hash : 0);
+    snprintf(hash, sizeof hash, "%016llx",
+             playground.stage ? (unsigned long long)playground.stage->hash : 0);
     text_put(&output, hash);
     return output.data;
 }

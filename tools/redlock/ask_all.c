@@ -30,8 +30,9 @@ void ask_all_begin(struct ask_all *all, struct session *session)
     assert(all->argument_count > 0);
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         if (is_pending(all, k)) continue;
-        all->is_asked[k] = redlock_ask(engine, &all->questions[k], k, all->arguments, all->argument_count, all->answers[k],
-                                       sizeof all->answers[k], redlock_now_us()) == REDLOCK_OK;
+        all->is_asked[k] =
+            redlock_ask(engine, &all->questions[k], k, all->arguments, all->argument_count,
+                        all->answers[k], sizeof all->answers[k], redlock_now_us()) == REDLOCK_OK;
     }
     session_step(session);
 }
@@ -48,7 +49,8 @@ void ask_all_wait(struct ask_all *all, struct session *session, uint64_t until_u
     }
 }
 
-/* A string may have come in pieces: they are moved together, over what was said of them in between. */
+/* A string may have come in pieces: they are moved together, over what was said of
+ * them in between. */
 static bool join_pieces(struct redlock_question *question, struct redlock_item *item, uint8_t *at)
 {
     size_t size = 0;
@@ -71,13 +73,15 @@ bool ask_all_answer(struct ask_all *all, unsigned k, struct redlock_item *item)
     if (!all->is_asked[k] || redlock_question_status(question) != REDLOCK_OK) return false;
     if (redlock_question_is_cut(question) || !redlock_next_item(question, item)) return false;
     if (!join_pieces(question, item, all->answers[k])) return false;
-    return item->type != REDLOCK_ITEM_ERROR && item->type != REDLOCK_ITEM_ARRAY && item->type != REDLOCK_ITEM_NULL_ARRAY;
+    return item->type != REDLOCK_ITEM_ERROR && item->type != REDLOCK_ITEM_ARRAY &&
+           item->type != REDLOCK_ITEM_NULL_ARRAY;
 }
 
 void ask_all_end(struct ask_all *all, struct session *session)
 {
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
-        if (is_pending(all, k)) redlock_forget_question(redlock_engine(&session->client), &all->questions[k]);
+        if (is_pending(all, k))
+            redlock_forget_question(redlock_engine(&session->client), &all->questions[k]);
     }
 }
 
@@ -108,23 +112,25 @@ static bool has(const struct redlock_item *item, const char *text)
     return false;
 }
 
-/* What an ACL forbids to a script is told in words of each version's own: "The user executing the script can't run this command" up
- * to Redis 7.0 (up to 6.2 behind where in the script), "ACL failure in script: User ... has no permissions" from 7.2 on and by
- * Valkey. */
+/* What an ACL forbids to a script is told in words of each version's own: "The user executing the
+ * script can't run this command" up to Redis 7.0 (up to 6.2 behind where in the script), "ACL
+ * failure in script: User ... has no permissions" from 7.2 on and by Valkey. */
 bool item_is_forbidden(const struct redlock_item *item)
 {
     return begins_with(item, "NOPERM ") || begins_with(item, "ERR ACL failure in script: ") ||
            has(item, "The user executing the script ");
 }
 
-void item_note_refusal(const struct redlock_item *item, struct session_note *note, const char *needs)
+void item_note_refusal(const struct redlock_item *item, struct session_note *note,
+                       const char *needs)
 {
     bool is_forbidden = item_is_forbidden(item);
     char words[REDLOCK_ERROR_MAX];
 
     assert(item->type == REDLOCK_ITEM_ERROR);
-    note->trouble = is_forbidden ? REDLOCK_TROUBLE_NOPERM
-                  : begins_with(item, "WRONGTYPE ") ? REDLOCK_TROUBLE_WRONGTYPE : REDLOCK_TROUBLE_OTHER_ERROR;
+    note->trouble = is_forbidden                      ? REDLOCK_TROUBLE_NOPERM
+                    : begins_with(item, "WRONGTYPE ") ? REDLOCK_TROUBLE_WRONGTYPE
+                                                      : REDLOCK_TROUBLE_OTHER_ERROR;
     (void)text_printable(words, sizeof words, item->bytes, item->size);
     (void)print_text(note->text, sizeof note->text, "%s%s", is_forbidden ? needs : "", words);
 }

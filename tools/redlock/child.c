@@ -16,7 +16,8 @@
 
 /* ---- Start ---- */
 
-/* If the guardian is killed with SIGKILL nothing may be left that ends the command: better none than one without a lock. */
+/* If the guardian is killed with SIGKILL nothing may be left that ends the command: better none
+ * than one without a lock. */
 static void end_with_parent(pid_t parent)
 {
     assert(parent > 0);
@@ -28,7 +29,8 @@ static void end_with_parent(pid_t parent)
 #endif
 }
 
-/* In the child. A failure is reported by its errno in the pipe, which an exec that succeeds closes. */
+/* In the child. A failure is reported by its errno in the pipe, which an exec
+ * that succeeds closes. */
 _Noreturn static void become_program(char **program, pid_t parent, int report)
 {
     int error;
@@ -61,7 +63,8 @@ int child_start(struct child *child, char **program)
     if (child->pid == 0) become_program(program, parent, child->report[1]);
     (void)close(child->report[1]);
     if (error) child->pid = 0;
-    else       (void)setpgid(child->pid, child->pid);       /* Both do it, so it is done whichever runs first. */
+    else
+        (void)setpgid(child->pid, child->pid); /* Both do it, so it is done whichever runs first. */
     signals_unblock();
     return error;
 }
@@ -106,7 +109,8 @@ int child_signal(const struct child *child, int number)
     return child->pid == 0 || kill(-child->pid, number) == 0 || errno == ESRCH ? 0 : errno;
 }
 
-/* While a process of the group lives its number is nobody else's: setpgid(2), and the kernel's pid_t of a group is a reference. */
+/* While a process of the group lives its number is nobody else's: setpgid(2), and the kernel's
+ * pid_t of a group is a reference. */
 bool child_group_lives(struct child *child)
 {
     if (child->has_ended && kill(-child->pid, 0) != 0 && errno == ESRCH) child->pid = 0;

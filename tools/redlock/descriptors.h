@@ -5,15 +5,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A careless parent closes descriptors 0 to 2. The first that is opened would get their numbers: messages would go to a server,
- * or a token into a pipe of our own. What is printed on a closed stdout is still lost, and said to be: nothing can be written to
- * what is opened there. */
+/* A careless parent closes descriptors 0 to 2. The first that is opened would get their numbers:
+ * messages would go to a server, or a token into a pipe of our own. What is printed on a closed
+ * stdout is still lost, and said to be: nothing can be written to what is opened there. */
 void occupy_descriptors(void);
 
-/* Opens a pipe of which nobody inherits an end and no end waits. False: errno says why, and nothing is open. */
+/* Opens a pipe of which nobody inherits an end and no end waits. False: errno says why, and nothing
+ * is open. */
 bool open_pipe(int ends[2]);
 
-/* Writes all of it to a descriptor that blocks, however many signals come. False: errno says why. Async-signal-safe. */
+/* Writes all of it to a descriptor that blocks, however many signals come. False: errno
+ * says why. Async-signal-safe. */
 bool write_all(int fd, const char *bytes, size_t size);
 
 #endif

@@ -9,7 +9,8 @@ enum {
     EXIT_UNREACHED = 3,         /* or no quorum of nodes can be reached. */
     EXIT_ALREADY = 121,         /* It has run in this period already. */
     EXIT_NO_QUORUM = 122,       /* No quorum of nodes could vote, or answered. */
-    EXIT_LOST = 123,            /* The lock is not held, or no longer; run: the command was ended. */
+    /* The lock is not held, or no longer; run: the command was ended. */
+    EXIT_LOST = 123,
     EXIT_NOT_ACQUIRED = 124,    /* Somebody else has it; --busy-exit says otherwise. */
     EXIT_TROUBLE = 125,         /* Bad usage, or redlock itself failed. */
     EXIT_NOT_EXECUTABLE = 126,  /* run */

@@ -7,7 +7,8 @@
 #include "text.h"
 #include "tls.h"
 
-/* A wrong password is right only after somebody has done something; a node that is down may be back by itself. */
+/* A wrong password is right only after somebody has done something; a node that is down may be back
+ * by itself. */
 static bool is_lasting(const struct session_note *note)
 {
     switch (note->trouble) {
@@ -23,8 +24,9 @@ static bool is_lasting(const struct session_note *note)
     case REDLOCK_TROUBLE_READONLY:
     case REDLOCK_TROUBLE_MOVED:
     case REDLOCK_TROUBLE_DENIED:   return true;
-    case REDLOCK_TROUBLE_NOSCRIPT: return false;     /* Also where EVALSHA is refused, since EVAL is tried. */
-    default:                       return tls_is_lasting(note->text) || text_lasting_advice(note->text);
+    case REDLOCK_TROUBLE_NOSCRIPT:
+        return false; /* Also where EVALSHA is refused, since EVAL is tried. */
+    default: return tls_is_lasting(note->text) || text_lasting_advice(note->text);
     }
 }
 

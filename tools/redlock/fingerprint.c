@@ -17,7 +17,8 @@ static uint32_t hash_bytes(uint32_t hash, const uint8_t *bytes, size_t size)
 static void insert(const uint8_t *ids[], unsigned known, const uint8_t *id)
 {
     assert(known < REDLOCK_NODES_MAX);
-    for (; known > 0 && memcmp(ids[known - 1], id, REDLOCK_RUN_ID_SIZE) > 0; known--) ids[known] = ids[known - 1];
+    for (; known > 0 && memcmp(ids[known - 1], id, REDLOCK_RUN_ID_SIZE) > 0; known--)
+        ids[known] = ids[known - 1];
     ids[known] = id;
 }
 
@@ -32,18 +33,20 @@ struct fingerprint fingerprint_take(struct redlock_client *client)
         const uint8_t *id = redlock_node_run_id(redlock_engine(client), k);
         if (id) insert(ids, fingerprint.known++, id);
     }
-    for (unsigned i = 0; i < fingerprint.known; i++) hash = hash_bytes(hash, ids[i], REDLOCK_RUN_ID_SIZE);
+    for (unsigned i = 0; i < fingerprint.known; i++)
+        hash = hash_bytes(hash, ids[i], REDLOCK_RUN_ID_SIZE);
     (void)print_text(fingerprint.text, sizeof fingerprint.text, "%08" PRIx32, hash);
     return fingerprint;
 }
 
-const char *fingerprint_describe(const struct fingerprint *fingerprint, char text[FINGERPRINT_WORDS_MAX])
+const char *fingerprint_describe(const struct fingerprint *fingerprint,
+                                 char text[FINGERPRINT_WORDS_MAX])
 {
     bool is_whole = fingerprint->known == fingerprint->count;
 
     assert(fingerprint->known <= fingerprint->count);
     (void)print_text(text, FINGERPRINT_WORDS_MAX, "fingerprint of the nodes: %s (%u of %u%s)",
-                     fingerprint->known > 0 ? fingerprint->text : "none", fingerprint->known, fingerprint->count,
-                     is_whole ? "" : "; the others have not said who they are");
+                     fingerprint->known > 0 ? fingerprint->text : "none", fingerprint->known,
+                     fingerprint->count, is_whole ? "" : "; the others have not said who they are");
     return text;
 }

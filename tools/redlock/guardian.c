@@ -32,8 +32,18 @@ struct order {
 };
 
 struct report {
-    enum { REPORT_READY, REPORT_BEGUN, REPORT_RUNS, REPORT_STOPPED, REPORT_ENDED, REPORT_ENDING, REPORT_REFUSED, REPORT_GONE } kind;
-    int number;                         /* READY, RUNS, REFUSED: an errno. STOPPED: a signal. ENDED: of waitpid(). */
+    enum {
+        REPORT_READY,
+        REPORT_BEGUN,
+        REPORT_RUNS,
+        REPORT_STOPPED,
+        REPORT_ENDED,
+        REPORT_ENDING,
+        REPORT_REFUSED,
+        REPORT_GONE
+    } kind;
+    /* READY, RUNS, REFUSED: an errno. STOPPED: a signal. ENDED: of waitpid(). */
+    int number;
     int signal;                         /* REFUSED: which. */
     pid_t pid;                          /* BEGUN: the command, which may not run yet. */
 };
@@ -87,7 +97,8 @@ static void take_name(void)
 #endif
 }
 
-/* poll() does not count the time for which the machine sleeps, this clock does. Without it the end would come too late then. */
+/* poll() does not count the time for which the machine sleeps, this clock does. Without it the end
+ * would come too late then. */
 static int open_timer(void)
 {
 #ifdef __linux__
@@ -100,7 +111,9 @@ static int open_timer(void)
 static void set_timer(int timer, uint64_t at_us)
 {
 #ifdef __linux__
-    struct itimerspec at = { .it_value = { (time_t)(at_us / 1000000), (long)(at_us % 1000000) * 1000 } };
+    struct itimerspec at = {
+        .it_value = { (time_t)(at_us / 1000000), (long)(at_us % 1000000) * 1000 }
+    };
 
     (void)timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, NULL);
 #else
@@ -119,7 +132,8 @@ static int timeout_ms(uint64_t now_us, uint64_t until_us)
 /* What has come meanwhile is read before the time is judged: after a sleep it may be a new end. */
 static void wait_for_orders(const struct guard *guard)
 {
-    uint64_t now = redlock_now_us(), until = guard->has_begun ? ward_next(&guard->ward, now) : REDLOCK_NEVER;
+    uint64_t now = redlock_now_us(),
+             until = guard->has_begun ? ward_next(&guard->ward, now) : REDLOCK_NEVER;
     struct pollfd fds[] = {
         { .fd = guard->is_alone ? -1 : guard->orders, .events = POLLIN },
         { .fd = signals_fd(), .events = POLLIN },
@@ -141,7 +155,9 @@ static void begin_command(struct guard *guard, uint64_t valid_until)
     guard->ward.valid_until = valid_until;
     if (redlock_now_us() < valid_until) error = child_start(&guard->ward.child, guard->program);
     guard->has_begun = guard->is_starting = error == 0;
-    tell(guard, (struct report){ .kind = error ? REPORT_RUNS : REPORT_BEGUN, .number = error, .pid = guard->ward.child.pid });
+    tell(guard, (struct report){ .kind = error ? REPORT_RUNS : REPORT_BEGUN,
+                                 .number = error,
+                                 .pid = guard->ward.child.pid });
 }
 
 /* S28: meanwhile orders are obeyed, and the time is judged. */
@@ -159,7 +175,8 @@ static void look_after_start(struct guard *guard)
 static void tell_refusal(const struct guard *guard, int number, int error)
 {
     assert(error >= 0);
-    if (error) tell(guard, (struct report){ .kind = REPORT_REFUSED, .number = error, .signal = number });
+    if (error)
+        tell(guard, (struct report){ .kind = REPORT_REFUSED, .number = error, .signal = number });
 }
 
 static void set_variable(struct guard *guard, const char *variable)
@@ -175,9 +192,12 @@ static void obey(struct guard *guard, const struct order *order)
     case ORDER_SET:    set_variable(guard, order->text); break;
     case ORDER_RUN:    begin_command(guard, order->valid_until); break;
     case ORDER_VALID:  guard->ward.valid_until = order->valid_until; break;
-    case ORDER_SIGNAL: tell_refusal(guard, order->number, child_signal(&guard->ward.child, order->number)); break;
+    case ORDER_SIGNAL:
+        tell_refusal(guard, order->number, child_signal(&guard->ward.child, order->number));
+        break;
     case ORDER_END:
-        if (!guard->ward.is_ending) tell_refusal(guard, SIGTERM, ward_end(&guard->ward, redlock_now_us()));
+        if (!guard->ward.is_ending)
+            tell_refusal(guard, SIGTERM, ward_end(&guard->ward, redlock_now_us()));
         break;
     }
 }
@@ -193,7 +213,9 @@ static void redlock_was_killed(struct guard *guard)
     if (guard->ward.is_ending) return;
     (void)ward_end(&guard->ward, now);
     ward_judge(&guard->ward, now);      /* S28: then it speaks, without waiting. */
-    log_killed(guard->output, now < guard->ward.valid_until ? (uint32_t)((guard->ward.valid_until - now) / 1000) : 0);
+    log_killed(guard->output, now < guard->ward.valid_until
+                                  ? (uint32_t)((guard->ward.valid_until - now) / 1000)
+                                  : 0);
     say_of_resource("redlock was killed; the command is ended");
 }
 
@@ -214,10 +236,12 @@ static void look_after_command(struct guard *guard)
     child_look(&ward->child);
     look_after_start(guard);
     if (!guard->has_begun) return;
-    if (ward->child.stopped_by) tell(guard, (struct report){ .kind = REPORT_STOPPED, .number = ward->child.stopped_by });
+    if (ward->child.stopped_by)
+        tell(guard, (struct report){ .kind = REPORT_STOPPED, .number = ward->child.stopped_by });
     ward->child.stopped_by = 0;
     if (!ward->child.has_ended || ward->is_ending) ward_judge(ward, redlock_now_us());
-    if (ward->is_ending && !guard->is_ending_told) tell(guard, (struct report){ .kind = REPORT_ENDING });
+    if (ward->is_ending && !guard->is_ending_told)
+        tell(guard, (struct report){ .kind = REPORT_ENDING });
     guard->is_ending_told = ward->is_ending;
     if (ward->child.has_ended && !guard->is_end_told)
         tell(guard, (struct report){ .kind = REPORT_ENDED, .number = ward->child.status });
@@ -253,10 +277,13 @@ static int prepare_guard(struct guard *guard)
     return 0;
 }
 
-_Noreturn static void become_guardian(const struct output *output, const struct holding *holding, uint32_t margin_ms, int orders,
-                                      int reports)
+_Noreturn static void become_guardian(const struct output *output, const struct holding *holding,
+                                      uint32_t margin_ms, int orders, int reports)
 {
-    struct guard guard = { .output = output, .program = holding->program, .orders = orders, .reports = reports, .timer = -1 };
+    struct guard guard = {
+        .output = output, .program = holding->program, .orders = orders, .reports = reports,
+        .timer = -1
+    };
     int error = prepare_guard(&guard);
 
     assert(holding->program && orders >= 0 && reports >= 0);
@@ -296,8 +323,8 @@ static void note_report(struct guardian *guardian, const struct report *report)
     }
 }
 
-/* A guardian that sleeps guards nothing. Orphans come to this process where it is the first of its namespace, or the guardian
- * was killed. */
+/* A guardian that sleeps guards nothing. Orphans come to this process where it is the first of its
+ * namespace, or the guardian was killed. */
 static void look_after_guardian(struct guardian *guardian)
 {
     pid_t pid;
@@ -337,7 +364,8 @@ static int open_pipes(int orders[2], int reports[2])
     return error;
 }
 
-/* What this process began before, as a shell does that became redlock, is no part of the command. */
+/* What this process began before, as a shell does that became redlock, is no part
+ * of the command. */
 static bool has_children(void)
 {
     pid_t pid;
@@ -345,14 +373,17 @@ static bool has_children(void)
     return tree_list(&pid, 1) > 0;
 }
 
-int guardian_start(struct guardian *guardian, struct settings *settings, const struct holding *holding, uint32_t margin_ms)
+int guardian_start(struct guardian *guardian, struct settings *settings,
+                   const struct holding *holding, uint32_t margin_ms)
 {
     int orders[2] = { -1, -1 }, reports[2] = { -1, -1 }, error = open_pipes(orders, reports);
 
     assert(holding->program && holding->program[0]);
     if (error) return error;
     *guardian = (struct guardian){ .orders = orders[1], .reports = reports[0] };
-    guardian->ward = (struct ward){ .is_all_below = !has_children(), .grace_ms = holding->grace_ms, .margin_ms = margin_ms };
+    guardian->ward = (struct ward){
+        .is_all_below = !has_children(), .grace_ms = holding->grace_ms, .margin_ms = margin_ms
+    };
     guardian->pid = fork();
     error = guardian->pid < 0 ? errno : 0;
     if (guardian->pid == 0) {
@@ -397,7 +428,8 @@ bool guardian_run(struct guardian *guardian, uint64_t valid_until)
     return give_order(guardian, &order);
 }
 
-/* (If the pipe is full, the guardian has been stopped for long, and acts on an end that is too early.) */
+/* (If the pipe is full, the guardian has been stopped for long, and acts on an end that
+ * is too early.) */
 void guardian_extend(struct guardian *guardian, uint64_t valid_until)
 {
     struct order order = { .kind = ORDER_VALID, .valid_until = valid_until };
@@ -419,7 +451,8 @@ void guardian_signal(struct guardian *guardian, int number)
     struct order order = { .kind = ORDER_SIGNAL, .number = number };
 
     assert(number > 0);
-    if (guardian->was_killed) note_refusal(guardian, number, child_signal(&guardian->ward.child, number));
+    if (guardian->was_killed)
+        note_refusal(guardian, number, child_signal(&guardian->ward.child, number));
     else                      (void)give_order(guardian, &order);
 }
 
@@ -428,7 +461,8 @@ void guardian_end(struct guardian *guardian)
     struct order order = { .kind = ORDER_END };
 
     if (!guardian->was_killed) (void)give_order(guardian, &order);
-    else if (!guardian->ward.is_ending) note_refusal(guardian, SIGTERM, ward_end(&guardian->ward, redlock_now_us()));
+    else if (!guardian->ward.is_ending)
+        note_refusal(guardian, SIGTERM, ward_end(&guardian->ward, redlock_now_us()));
 }
 
 /* Whatever the guardian has begun is begun again. */
@@ -438,7 +472,8 @@ static void take_over(struct guardian *guardian)
     (void)close(guardian->reports);
     guardian->reports = -1;
     guardian->was_killed = true;
-    guardian->ward.child.has_ended |= guardian->ward.child.pid == 0;    /* It may have begun: then it is below this process. */
+    /* It may have begun: then it is below this process. */
+    guardian->ward.child.has_ended |= guardian->ward.child.pid == 0;
     guardian->ward.is_ending = false;
     guardian_end(guardian);
 }
@@ -448,7 +483,8 @@ void guardian_look(struct guardian *guardian)
     struct report report;
     int taken = -1;
 
-    while (!guardian->was_killed && (taken = take_message(guardian->reports, &report, sizeof report)) > 0)
+    while (!guardian->was_killed &&
+           (taken = take_message(guardian->reports, &report, sizeof report)) > 0)
         note_report(guardian, &report);
     look_after_guardian(guardian);
     if (taken == 0 && !guardian->is_gone) take_over(guardian);

@@ -11,10 +11,12 @@ static void read_name(struct held *held, const struct redlock_item *item, const 
 {
     const char *value = (const char *)item->bytes;
 
-    if (item->type != REDLOCK_ITEM_BULK || item->size <= REDLOCK_TOKEN_TEXT + 1 || item->size > REDLOCK_VALUE_TEXT) return;
+    if (item->type != REDLOCK_ITEM_BULK || item->size <= REDLOCK_TOKEN_TEXT + 1 ||
+        item->size > REDLOCK_VALUE_TEXT)
+        return;
     if (memcmp(value, token, REDLOCK_TOKEN_TEXT) != 0 || value[REDLOCK_TOKEN_TEXT] != ' ') return;
-    (void)print_text(held->name, sizeof held->name, "%.*s", (int)(item->size - REDLOCK_TOKEN_TEXT - 1),
-                     value + REDLOCK_TOKEN_TEXT + 1);
+    (void)print_text(held->name, sizeof held->name, "%.*s",
+                     (int)(item->size - REDLOCK_TOKEN_TEXT - 1), value + REDLOCK_TOKEN_TEXT + 1);
 }
 
 void held_look(struct held *held, struct session *session, const char *resource, const char *token)
@@ -22,12 +24,14 @@ void held_look(struct held *held, struct session *session, const char *resource,
     static struct ask_all value, ticket;
     struct redlock_item item;
     char last[16], counter[REDLOCK_RESOURCE_MAX + sizeof REDLOCK_TICKET_SUFFIX];
-    uint64_t until = redlock_now_us() + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
+    uint64_t until =
+        redlock_now_us() + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
 
     assert(resource && token);
     *held = (struct held){ 0 };
     value = ticket = (struct ask_all){ 0 };
-    (void)print_text(last, sizeof last, "%d", REDLOCK_VALUE_TEXT);       /* One more than there may be. */
+    /* One more than there may be. */
+    (void)print_text(last, sizeof last, "%d", REDLOCK_VALUE_TEXT);
     (void)print_text(counter, sizeof counter, "%s%s", resource, REDLOCK_TICKET_SUFFIX);
     ask_all_argument(&value, "GETRANGE");
     ask_all_argument(&value, resource);
@@ -41,7 +45,8 @@ void held_look(struct held *held, struct session *session, const char *resource,
     ask_all_wait(&ticket, session, until);
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         if (ask_all_answer(&value, k, &item)) read_name(held, &item, token);
-        if (ask_all_answer(&ticket, k, &item) && item_number(&item) > held->ticket) held->ticket = item_number(&item);
+        if (ask_all_answer(&ticket, k, &item) && item_number(&item) > held->ticket)
+            held->ticket = item_number(&item);
     }
     ask_all_end(&value, session);
     ask_all_end(&ticket, session);

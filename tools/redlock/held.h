@@ -1,4 +1,5 @@
-/* Which program holds a lock, as far as nodes tell: its name, which stands behind the token, and the resource's last ticket. */
+/* Which program holds a lock, as far as nodes tell: its name, which stands behind the token, and
+ * the resource's last ticket. */
 #ifndef HELD_H
 #define HELD_H
 
@@ -6,7 +7,8 @@
 
 struct held {
     char name[REDLOCK_HOLDER_MAX + 1];      /* "": none was given. */
-    uint64_t ticket;                        /* 0: none is known. It may be an earlier holder's, if this one has none. */
+    /* 0: none is known. It may be an earlier holder's, if this one has none. */
+    uint64_t ticket;
 };
 
 /* Asks all nodes about a resource that is held by that token, for a node timeout at most. */

@@ -32,7 +32,10 @@ static void print_row(const struct option_row *row)
     char letter[] = { '-', (char)row->letter, ',', '\0' };
     bool is_optional = row->argument && row->argument[0] == '[';
     int used = print("  %3s --%s%s%s", row->letter < 256 ? letter : "", row->name,
-                     is_optional ? "[=" : row->argument ? "=" : "", row->argument ? row->argument + is_optional : "");
+                     is_optional     ? "[="
+                     : row->argument ? "="
+                                     : "",
+                     row->argument ? row->argument + is_optional : "");
     const char *line = row->help;
 
     assert(row->help);
@@ -42,7 +45,8 @@ static void print_row(const struct option_row *row)
     }
     while (line) {
         const char *end = strchr(line, '\n');
-        (void)print("%*s%.*s\n", HELP_COLUMN - used, "", end ? (int)(end - line) : (int)strlen(line), line);
+        (void)print("%*s%.*s\n", HELP_COLUMN - used, "",
+                    end ? (int)(end - line) : (int)strlen(line), line);
         line = end ? end + 1 : NULL;
         used = 0;
     }
@@ -57,7 +61,8 @@ static unsigned count_options(const struct program *program, enum command comman
 {
     unsigned count = 0;
 
-    for (const struct option_row *row = program->options; row->name; row++) count += is_shown(row, command);
+    for (const struct option_row *row = program->options; row->name; row++)
+        count += is_shown(row, command);
     return count;
 }
 
@@ -80,6 +85,8 @@ void help_print_command(const struct program *program, enum command command, boo
     for (const struct option_row *row = program->options; row->name; row++) {
         if (is_shown(row, command) && (!is_short || is_needed_often(program, row))) print_row(row);
     }
-    if (is_short) (void)print("\nThese are the options that most people need; --help=all shows all %u.\n", count);
+    if (is_short)
+        (void)print("\nThese are the options that most people need; --help=all shows all %u.\n",
+                    count);
     (void)print("\n%s\n%s", nodes_help, words->exits);
 }

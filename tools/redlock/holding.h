@@ -7,7 +7,8 @@
 enum {
     DEFAULT_LEAD_TTL_MS = 15000,    /* A leader that dies is missed for so long. */
     DEFAULT_GRACE_MS = 2000,        /* Or a quarter of the TTL, if that is less. */
-    GRACE_PART = 2                  /* The grace is at most half of the TTL: the other half is for extending. */
+    /* The grace is at most half of the TTL: the other half is for extending. */
+    GRACE_PART = 2
 };
 
 struct holding {
@@ -21,7 +22,8 @@ struct holding {
     const char *as;                     /* lead: the leader's name, in argv or in default_name. */
     char default_name[REDLOCK_HOLDER_MAX + 1], default_holder[REDLOCK_HOLDER_MAX + 1];
     char **program;                     /* Of run, NULL-terminated: points into argv. */
-    struct settings *given;             /* lead: a copy of the settings, for the next lead. NULL: there is none. */
+    /* lead: a copy of the settings, for the next lead. NULL: there is none. */
+    struct settings *given;
 };
 
 #endif

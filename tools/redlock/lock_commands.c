@@ -1,4 +1,5 @@
-/* acquire, extend, release, keep: a lock that is handed from one process to the next by its token. */
+/* acquire, extend, release, keep: a lock that is handed from one process to the next
+ * by its token. */
 #include "commands.h"
 
 #include <assert.h>
@@ -20,8 +21,10 @@
 #include "votes.h"
 
 enum {
-    HOLD_SPARE_MS = 10,             /* What drift has beside its share, and a round of extensions may take. */
-    TELL_AGAIN_MS = 60 * 1000,      /* Why it waits, if nothing changes; then after twice the time, */
+    /* What drift has beside its share, and a round of extensions may take. */
+    HOLD_SPARE_MS = 10,
+    /* Why it waits, if nothing changes; then after twice the time, */
+    TELL_AGAIN_MS = 60 * 1000,
     TELL_AGAIN_MS_MAX = 3600 * 1000 /* up to an hour. */
 };
 
@@ -48,8 +51,8 @@ const char *kind_text(const struct session *session, char text[KIND_TEXT_MAX])
     return text;
 }
 
-/* That another holds the lock is what waiting is for, so it is told only to those who asked, and when it is known for how
- * long: nodes are asked behind the first attempt. */
+/* That another holds the lock is what waiting is for, so it is told only to those who asked, and
+ * when it is known for how long: nodes are asked behind the first attempt. */
 static bool is_worth_telling(const struct session *session, enum redlock_status why)
 {
     bool is_first = redlock_last_round(&session->lock)->number == 1;
@@ -67,23 +70,28 @@ struct patience {
     uint32_t pause_ms;
 };
 
-/* Says why it waits, when that has changed; and again, more and more rarely, while no quorum of nodes can vote. */
+/* Says why it waits, when that has changed; and again, more and more rarely, while no quorum of
+ * nodes can vote. */
 static void watch_attempts(struct session *session, struct patience *patience)
 {
     enum redlock_status why = notes_attempt_status(session);
     bool is_same = why == patience->told;
     uint64_t now = redlock_now_us();
 
-    if (!is_worth_telling(session, why) || (is_same && (why != REDLOCK_NO_QUORUM || now < patience->tell_at))) return;
-    patience->pause_ms = !is_same ? TELL_AGAIN_MS :
-                         patience->pause_ms < TELL_AGAIN_MS_MAX ? 2 * patience->pause_ms : TELL_AGAIN_MS_MAX;
+    if (!is_worth_telling(session, why) ||
+        (is_same && (why != REDLOCK_NO_QUORUM || now < patience->tell_at)))
+        return;
+    patience->pause_ms = !is_same                                 ? TELL_AGAIN_MS
+                         : patience->pause_ms < TELL_AGAIN_MS_MAX ? 2 * patience->pause_ms
+                                                                  : TELL_AGAIN_MS_MAX;
     patience->tell_at = now + (uint64_t)patience->pause_ms * 1000;
     patience->told = why;
     report_status(session, why);
     say_of_resource("waiting");
 }
 
-/* True if a quorum has refused no acquire, but at most that we stand in line. An answer that is no vote leaves UNKNOWN. */
+/* True if a quorum has refused no acquire, but at most that we stand in line. An answer that is no
+ * vote leaves UNKNOWN. */
 static bool may_be_granted(const struct session *session)
 {
     unsigned count = redlock_node_count(&session->client), may = 0;
@@ -91,12 +99,14 @@ static bool may_be_granted(const struct session *session)
 
     assert(count > 0);
     for (unsigned k = 0; k < count; k++)
-        may += redlock_node_votes(&session->client.engine, k, now) && redlock_vote_of(&session->lock, k) != REDLOCK_VOTE_UNKNOWN;
+        may += redlock_node_votes(&session->client.engine, k, now) &&
+               redlock_vote_of(&session->lock, k) != REDLOCK_VOTE_UNKNOWN;
     return may >= redlock_quorum(count);
 }
 
-/* Does the wait end here, since none of what keeps the nodes from voting mends itself? Not if it began well, when a quorum
- * said that the lock is held: then somebody who has changed a password may be about to change it here. */
+/* Does the wait end here, since none of what keeps the nodes from voting mends itself? Not if it
+ * began well, when a quorum said that the lock is held: then somebody who has changed a password
+ * may be about to change it here. */
 static bool is_hopeless(struct session *session)
 {
     enum redlock_status why = notes_attempt_status(session);
@@ -112,7 +122,8 @@ static enum redlock_status finish_acquire(struct session *session)
     enum redlock_status status = redlock_lock_status(&session->lock);
 
     if (status == REDLOCK_PENDING) return session->fault;
-    if (status == REDLOCK_CANCELLED && !session->signal) return REDLOCK_NO_QUORUM;      /* It was hopeless. */
+    /* It was hopeless. */
+    if (status == REDLOCK_CANCELLED && !session->signal) return REDLOCK_NO_QUORUM;
     if (status == REDLOCK_NO_QUORUM) return notes_attempt_status(session);
     if (status != REDLOCK_OK || !session->signal) return status;
     (void)release_lock(session);
@@ -142,7 +153,8 @@ static struct redlock_request request_of(struct session *session)
     };
 }
 
-enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_ms, uint32_t extension_limit)
+enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_ms,
+                                 uint32_t extension_limit)
 {
     const struct settings *settings = session->settings;
     struct redlock *engine = redlock_engine(&session->client);
@@ -162,8 +174,10 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
     session_step(session);
     while (redlock_lock_status(&session->lock) == REDLOCK_PENDING && !session->fault) {
         session_wait(session, REDLOCK_NEVER);
-        if (session_must_end(session) || is_hopeless(session)) redlock_cancel(engine, &session->lock, redlock_now_us());
-        else if (redlock_lock_status(&session->lock) == REDLOCK_PENDING) watch_attempts(session, &patience);
+        if (session_must_end(session) || is_hopeless(session))
+            redlock_cancel(engine, &session->lock, redlock_now_us());
+        else if (redlock_lock_status(&session->lock) == REDLOCK_PENDING)
+            watch_attempts(session, &patience);
         publish_watch(session);
     }
     publish_end(session);
@@ -174,7 +188,8 @@ enum redlock_status release_lock(struct session *session)
 {
     enum redlock_status status;
 
-    status = redlock_start_release(redlock_engine(&session->client), &session->lock, redlock_now_us());
+    status =
+        redlock_start_release(redlock_engine(&session->client), &session->lock, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     session_step(session);
     while (redlock_lock_status(&session->lock) == REDLOCK_PENDING && !session->fault)
@@ -183,11 +198,14 @@ enum redlock_status release_lock(struct session *session)
     return session->fault ? session->fault : redlock_lock_status(&session->lock);
 }
 
-/* The TTL by which the lock is held for so long, after the drift: at most the guard, and what a TTL can be (S11). */
+/* The TTL by which the lock is held for so long, after the drift: at most the guard, and what a TTL
+ * can be (S11). */
 static uint32_t ttl_to_hold(const struct settings *settings, uint64_t hold_us)
 {
     const struct redlock_config *engine = &settings->options.engine;
-    uint64_t longest_ms = engine->guard_ms > 0 && engine->guard_ms < REDLOCK_TTL_MS_MAX ? engine->guard_ms : REDLOCK_TTL_MS_MAX;
+    uint64_t longest_ms = engine->guard_ms > 0 && engine->guard_ms < REDLOCK_TTL_MS_MAX
+                              ? engine->guard_ms
+                              : REDLOCK_TTL_MS_MAX;
     uint64_t ms = hold_us / 1000 * 1000000 / (1000000 - engine->drift_ppm) + HOLD_SPARE_MS;
 
     assert(engine->drift_ppm <= REDLOCK_DRIFT_PPM_MAX);
@@ -196,7 +214,8 @@ static uint32_t ttl_to_hold(const struct settings *settings, uint64_t hold_us)
 
 static enum redlock_status extend_once(struct session *session, uint32_t ttl_ms)
 {
-    enum redlock_status status = redlock_start_extend(redlock_engine(&session->client), &session->lock, ttl_ms, redlock_now_us());
+    enum redlock_status status = redlock_start_extend(redlock_engine(&session->client),
+                                                      &session->lock, ttl_ms, redlock_now_us());
 
     assert(ttl_ms > 0 && ttl_ms <= REDLOCK_TTL_MS_MAX);
     if (status != REDLOCK_OK) return status;
@@ -211,7 +230,8 @@ bool lock_is_refused(const struct session *session)
     unsigned count = redlock_node_count(&session->client), refused = 0;
 
     assert(count > 0);
-    for (unsigned k = 0; k < count; k++) refused += redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_REFUSED;
+    for (unsigned k = 0; k < count; k++)
+        refused += redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_REFUSED;
     return refused > count - redlock_quorum(count);
 }
 
@@ -231,10 +251,12 @@ enum redlock_status leave_lock(struct session *session, uint64_t until_us)
     enum redlock_status status = REDLOCK_OK;
 
     assert(until_us != REDLOCK_NEVER);
-    for (uint64_t now = redlock_now_us(); now + redlock_valid_us(&session->lock, now) < until_us; now = redlock_now_us()) {
+    for (uint64_t now = redlock_now_us(); now + redlock_valid_us(&session->lock, now) < until_us;
+         now = redlock_now_us()) {
         status = extend_once(session, ttl_to_hold(session->settings, until_us - now));
         if (!is_worth_another(session, status)) break;
-        for (uint64_t next = redlock_now_us() + pause_us; redlock_now_us() < next && !session->fault;)
+        for (uint64_t next = redlock_now_us() + pause_us;
+             redlock_now_us() < next && !session->fault;)
             session_wait_undisturbed(session, next);
     }
     session_linger(session);
@@ -263,17 +285,19 @@ static void print_json(struct session *session, enum redlock_status status)
     if (status == REDLOCK_OK) {
         (void)print("\"token\":\"%s%s\",", token, kind_text(session, kind));
         if (holder) json_holder(holder);
-        if (redlock_slot(&session->lock) > 0) (void)print("\"slot\":%u,", redlock_slot(&session->lock));
+        if (redlock_slot(&session->lock) > 0)
+            (void)print("\"slot\":%u,", redlock_slot(&session->lock));
         if (all_are_shared(session->settings)) (void)print("\"shared\":true,");
-        if (redlock_ticket(&session->lock) > 0) (void)print("\"ticket\":%" PRIu64 ",", redlock_ticket(&session->lock));
+        if (redlock_ticket(&session->lock) > 0)
+            (void)print("\"ticket\":%" PRIu64 ",", redlock_ticket(&session->lock));
         (void)print("\"valid_ms\":%u,\"confirmed\":%u,", (unsigned)redlock_valid_ms(&session->lock),
                     redlock_confirmed(&session->lock));
     }
     report_json_end(stdout, session);
 }
 
-/* One word, so that a script can keep it in a variable and hand it on as it is: extend and release read the token alone, and the
- * holder's name if there is one. */
+/* One word, so that a script can keep it in a variable and hand it on as it is: extend and release
+ * read the token alone, and the holder's name if there is one. */
 static void print_token(const struct session *session)
 {
     const char *holder = session->settings->options.holder;
@@ -283,7 +307,8 @@ static void print_token(const struct session *session)
 
     redlock_token(&session->lock, token);
     (void)print("%s%s", token, kind_text(session, kind));
-    if (redlock_ticket(&session->lock) > 0) (void)print(":%" PRIu64, redlock_ticket(&session->lock));
+    if (redlock_ticket(&session->lock) > 0)
+        (void)print(":%" PRIu64, redlock_ticket(&session->lock));
     (void)print("%s%s\n", holder ? " " : "", holder ? holder : "");
 }
 
@@ -294,7 +319,8 @@ static enum redlock_status give_back(struct session *session, enum redlock_statu
     return why;
 }
 
-static enum redlock_status take_back(struct session *session, enum redlock_status why, const char *text)
+static enum redlock_status take_back(struct session *session, enum redlock_status why,
+                                     const char *text)
 {
     assert(text);
     say_of_resource("released, since %s", text);
@@ -303,8 +329,8 @@ static enum redlock_status take_back(struct session *session, enum redlock_statu
     return why;
 }
 
-/* S29: a pipe that is full, or a terminal that is halted, is waited for as long as the lock is valid. That it is closed, the write
- * will tell. */
+/* S29: a pipe that is full, or a terminal that is halted, is waited for as long as the lock is
+ * valid. That it is closed, the write will tell. */
 static bool takes_words(struct session *session)
 {
     struct pollfd fd = { .fd = STDOUT_FILENO, .events = POLLOUT };
@@ -314,8 +340,8 @@ static bool takes_words(struct session *session)
     return false;
 }
 
-/* A token that nobody got is a lock that nobody can release: it is released again. So it is when who reads was so slow that nothing
- * is left of it. */
+/* A token that nobody got is a lock that nobody can release: it is released again. So it is when
+ * who reads was so slow that nothing is left of it. */
 static enum redlock_status hand_over(struct session *session)
 {
     static const char late[] = "nobody read the token in time";
@@ -323,12 +349,14 @@ static enum redlock_status hand_over(struct session *session)
     if (!takes_words(session)) return take_back(session, REDLOCK_TOO_LATE, late);
     if (session->output->json) print_json(session, REDLOCK_OK);
     else                       print_token(session);
-    if (!output_written("the token")) return take_back(session, REDLOCK_SYSTEM, "nobody has the token");
+    if (!output_written("the token"))
+        return take_back(session, REDLOCK_SYSTEM, "nobody has the token");
     if (redlock_valid_ms(&session->lock) > 0) return REDLOCK_OK;
     return take_back(session, REDLOCK_TOO_LATE, late);
 }
 
-/* Waits for the other nodes, within the validity; but nodes, or this process, may have been slow. */
+/* Waits for the other nodes, within the validity; but nodes, or this process, may
+ * have been slow. */
 static enum redlock_status complete(struct session *session)
 {
     session_linger(session);
@@ -338,7 +366,8 @@ static enum redlock_status complete(struct session *session)
 static void report_failure(struct session *session, enum redlock_status status)
 {
     assert(status != REDLOCK_OK);
-    if (status == REDLOCK_NO_QUORUM) session_connect(session);     /* A loss is certain before all nodes are known. */
+    /* A loss is certain before all nodes are known. */
+    if (status == REDLOCK_NO_QUORUM) session_connect(session);
     if (session->output->json) print_json(session, status);
     else if (session->signal == 0) report_status(session, status);
 }
@@ -351,7 +380,8 @@ static enum redlock_status judge_output(const struct session *session, enum redl
     return is_lost && status == REDLOCK_OK ? REDLOCK_SYSTEM : status;
 }
 
-/* The exit status is found before the client forgets its nodes; but a signal that comes meanwhile counts. */
+/* The exit status is found before the client forgets its nodes; but a signal that
+ * comes meanwhile counts. */
 static int close_with(struct session *session, enum redlock_status status)
 {
     int code = exit_of(session, status);
@@ -397,13 +427,15 @@ static enum redlock_status extend(struct session *session)
     enum redlock_status status = adopt(session);
 
     if (status == REDLOCK_OK)
-        status = redlock_start_extend(redlock_engine(&session->client), &session->lock, session->settings->ttl_ms,
-                                      redlock_now_us());
+        status = redlock_start_extend(redlock_engine(&session->client), &session->lock,
+                                      session->settings->ttl_ms, redlock_now_us());
     return status == REDLOCK_OK ? session_finish(session) : status;
 }
 
-/* TAKEN: too few of the nodes that answered have the token. LOST if the others cannot change that; else nobody knows. */
-static enum redlock_status judge_extension(const struct session *session, enum redlock_status status)
+/* TAKEN: too few of the nodes that answered have the token. LOST if the others cannot change that;
+ * else nobody knows. */
+static enum redlock_status judge_extension(const struct session *session,
+                                           enum redlock_status status)
 {
     if (status != REDLOCK_TAKEN) return status;
     return lock_is_refused(session) ? REDLOCK_LOST : REDLOCK_NO_QUORUM;
@@ -440,7 +472,9 @@ enum redlock_status judge_release(const struct session *session, enum redlock_st
     unsigned count = redlock_node_count(&session->client);
 
     assert(count > 0);
-    return status == REDLOCK_OK && redlock_confirmed(&session->lock) < redlock_quorum(count) ? REDLOCK_NO_QUORUM : status;
+    return status == REDLOCK_OK && redlock_confirmed(&session->lock) < redlock_quorum(count)
+               ? REDLOCK_NO_QUORUM
+               : status;
 }
 
 void report_release(struct session *session, enum redlock_status status)
@@ -453,7 +487,8 @@ void report_release(struct session *session, enum redlock_status status)
         report_status(session, status);
         return;
     }
-    say_of_resource("released on %u of %u nodes%s", redlock_confirmed(&session->lock), redlock_node_count(&session->client),
+    say_of_resource("released on %u of %u nodes%s", redlock_confirmed(&session->lock),
+                    redlock_node_count(&session->client),
                     status == REDLOCK_OK ? "" : "; the others may keep it until its TTL ends");
     if (status != REDLOCK_OK || session->output->verbose) report_unreleased(session);
 }
@@ -463,7 +498,8 @@ static void log_release(struct session *session, enum redlock_status status)
     const char *text = status == REDLOCK_OK ? NULL : redlock_status_text(status);
 
     if (status == REDLOCK_LOST) log_transition(session, LOG_LOST, text);
-    if (status == REDLOCK_OK || status == REDLOCK_NO_QUORUM) log_transition(session, LOG_RELEASED, text);
+    if (status == REDLOCK_OK || status == REDLOCK_NO_QUORUM)
+        log_transition(session, LOG_RELEASED, text);
 }
 
 int release_command(struct session *session, struct settings *settings)
@@ -495,7 +531,8 @@ static enum redlock_status keep_for(struct session *session, struct process *pro
 {
     const struct redlock_lock *lock = &session->lock;
     uint64_t now = redlock_now_us();
-    enum redlock_status status = redlock_keep(redlock_engine(&session->client), &session->lock, 0, now);
+    enum redlock_status status =
+        redlock_keep(redlock_engine(&session->client), &session->lock, 0, now);
     struct votes votes;
 
     assert(process->pid > 0);
@@ -516,32 +553,38 @@ static enum redlock_status release_kept(struct session *session)
     enum redlock_status status = judge_release(session, release_lock(session));
 
     log_release(session, status);
-    if (session->output->json || session->output->verbose || status != REDLOCK_OK) report_release(session, status);
+    if (session->output->json || session->output->verbose || status != REDLOCK_OK)
+        report_release(session, status);
     return status;
 }
 
 /* What is not released here ends with its TTL. */
-static void report_keeping(struct session *session, const struct process *process, enum redlock_status status)
+static void report_keeping(struct session *session, const struct process *process,
+                           enum redlock_status status)
 {
-    const char *why = lock_is_refused(session) ? "on too many nodes our token is gone" : "no quorum of nodes extended it in time";
+    const char *why = lock_is_refused(session) ? "on too many nodes our token is gone"
+                                               : "no quorum of nodes extended it in time";
     char duration[TEXT_DURATION_MAX];
 
     assert(status != REDLOCK_OK);
-    log_transition(session, status == REDLOCK_LOST ? LOG_LOST : LOG_LEFT, status == REDLOCK_LOST ? why : NULL);
+    log_transition(session, status == REDLOCK_LOST ? LOG_LOST : LOG_LEFT,
+                   status == REDLOCK_LOST ? why : NULL);
     if (session->output->json) {
         print_json(session, status);
     } else if (status == REDLOCK_LOST) {
         say_of_resource("lost: %s; process %ld goes on without it", why, (long)process->pid);
         report_loss(session);
     } else if (status == REDLOCK_CANCELLED) {
-        say_of_resource("no longer extended, ends in %s", text_duration(duration, redlock_valid_ms(&session->lock)));
+        say_of_resource("no longer extended, ends in %s",
+                        text_duration(duration, redlock_valid_ms(&session->lock)));
     } else {
         report_failure(session, status);
     }
 }
 
 /* A process that has ended already is one that has ended: the lock is released. */
-static enum redlock_status keep(struct session *session, struct process *process, const struct notifier *notifier)
+static enum redlock_status keep(struct session *session, struct process *process,
+                                const struct notifier *notifier)
 {
     enum redlock_status status = judge_extension(session, extend(session));
 

@@ -29,7 +29,8 @@ enum {
     SYSLOG_USER = 1 << 3        /* The facility; a priority is added. */
 };
 
-/* enum log_transition. The digit is the priority for syslog: 3, an error; 4, a warning; 6, information. */
+/* enum log_transition. The digit is the priority for syslog: 3, an error; 4, a
+ * warning; 6, information. */
 static const char transitions[][sizeof "4restarted"] = {
     "6acquired", "6kept", "4degraded", "6restored", "4restarted", "3lost", "6left", "6released"
 };
@@ -56,7 +57,8 @@ static int open_log(const struct output *output)
     assert(output->log != LOG_NOWHERE);
     if (output->log == LOG_SYSLOG) return open_syslog(output->log_file);
     if (!output->log_file)         return fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
-    return open(output->log_file, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
+    return open(output->log_file, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY,
+                0666);
 }
 
 static bool can_be_written(int fd)
@@ -66,9 +68,9 @@ static bool can_be_written(int fd)
     return poll(&pollfd, 1, 0) == 1 && (pollfd.revents & POLLOUT);
 }
 
-/* Does it take so many bytes at once? A pipe that can be written has room for PIPE_BUF bytes. For more, count what nobody has
- * read yet: it is in pages, half full at least, but for the first and the last; and the line begins another. What else can be
- * written has room for a line. */
+/* Does it take so many bytes at once? A pipe that can be written has room for PIPE_BUF bytes. For
+ * more, count what nobody has read yet: it is in pages, half full at least, but for the first and
+ * the last; and the line begins another. What else can be written has room for a line. */
 static bool has_room(int fd, size_t size)
 {
 #ifdef __linux__
@@ -76,7 +78,8 @@ static bool has_room(int fd, size_t size)
     int unread = 0;
 
     if (size > PIPE_BUF && capacity >= 0)
-        return ioctl(fd, FIONREAD, &unread) == 0 && capacity >= 2 * (long)unread + 3 * (long)getpagesize() + (long)size;
+        return ioctl(fd, FIONREAD, &unread) == 0 &&
+               capacity >= 2 * (long)unread + 3 * (long)getpagesize() + (long)size;
 #else
     (void)size;
 #endif
@@ -84,7 +87,8 @@ static bool has_room(int fd, size_t size)
 }
 
 /* The line, and in it how many were dropped before it. */
-static bool write_line(const struct output *output, char *line, size_t size, size_t at, uint32_t dropped)
+static bool write_line(const struct output *output, char *line, size_t size, size_t at,
+                       uint32_t dropped)
 {
     int fd = open_log(output), error;
     char told[32] = "";
@@ -94,8 +98,9 @@ static bool write_line(const struct output *output, char *line, size_t size, siz
     assert(at <= size);
     if (fd < 0) return false;
     if (dropped > 0)
-        parts[1].iov_len = (size_t)print_text(told, sizeof told, output->log == LOG_JSON ? "\"dropped\":%u," : "dropped=%u ",
-                                              (unsigned)dropped);
+        parts[1].iov_len = (size_t)print_text(
+            told, sizeof told, output->log == LOG_JSON ? "\"dropped\":%u," : "dropped=%u ",
+            (unsigned)dropped);
     size += parts[1].iov_len;
     errno = EAGAIN;
     if (has_room(fd, size)) written = writev(fd, parts, 3);
@@ -117,7 +122,8 @@ void log_deliver(const struct output *output, char *line, size_t size, size_t at
         return;
     }
     lost++;
-    if (!is_broken && output->log_file) say("the log %s cannot be written: %s", output->log_file, text_system_error(errno));
+    if (!is_broken && output->log_file)
+        say("the log %s cannot be written: %s", output->log_file, text_system_error(errno));
     is_broken = true;
 }
 
@@ -132,7 +138,9 @@ struct line {
 static struct line begin_line(const struct output *output)
 {
     assert(output->log != LOG_NOWHERE);
-    return (struct line){ .output = output, .is_json = output->log == LOG_JSON, .file = outbox_compose() };
+    return (struct line){ .output = output,
+                          .is_json = output->log == LOG_JSON,
+                          .file = outbox_compose() };
 }
 
 static void put_name(const struct line *line, const char *name)
@@ -169,9 +177,10 @@ static void put_syslog_head(const struct line *line, enum log_transition what)
     size_t month = (size_t)(now[5] - '0') * 10 + (size_t)(now[6] - '0');
 
     assert(month >= 1 && month <= 12);
-    (void)print_to(line->file, "<%d>%.3s %c%c %.8s redlock[%ld]: ", SYSLOG_USER | (transitions[what][0] - '0'),
-                   &"JanFebMarAprMayJunJulAugSepOctNovDec"[3 * (month - 1)], now[8] == '0' ? ' ' : now[8], now[9], now + 11,
-                   (long)getpid());
+    (void)print_to(line->file,
+                   "<%d>%.3s %c%c %.8s redlock[%ld]: ", SYSLOG_USER | (transitions[what][0] - '0'),
+                   &"JanFebMarAprMayJunJulAugSepOctNovDec"[3 * (month - 1)],
+                   now[8] == '0' ? ' ' : now[8], now[9], now + 11, (long)getpid());
 }
 
 /* Syslog says itself when, where and by which process. */
@@ -206,7 +215,8 @@ static void put_lock(const struct line *line, const struct session *session)
     put_number(line, "confirmed", redlock_confirmed(lock));
 }
 
-static void put_line(const struct line *line, struct session *session, enum log_transition what, unsigned k, const char *text)
+static void put_line(const struct line *line, struct session *session, enum log_transition what,
+                     unsigned k, const char *text)
 {
     struct redlock_client *client = &session->client;
     long at;

@@ -29,7 +29,8 @@ void login_forget_variable(const char *name, char *value)
 }
 
 /* Copies a text that a variable or an option gave, whose room is size bytes. */
-static void copy_text(const struct settings *settings, char *to, size_t size, const char *from, const char *what)
+static void copy_text(const struct settings *settings, char *to, size_t size, const char *from,
+                      const char *what)
 {
     size_t length = strlen(from);
 
@@ -38,7 +39,8 @@ static void copy_text(const struct settings *settings, char *to, size_t size, co
     memcpy(to, from, length + 1);
 }
 
-size_t login_read_file(const struct settings *settings, const char *what, const char *path, char *text, size_t size)
+size_t login_read_file(const struct settings *settings, const char *what, const char *path,
+                       char *text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     ssize_t taken = 1;
@@ -49,7 +51,8 @@ size_t login_read_file(const struct settings *settings, const char *what, const 
     while (taken > 0 && used < size) {
         do taken = read(fd, text + used, size - used);
         while (taken < 0 && errno == EINTR);
-        if (taken < 0) refuse(settings, "cannot read %s %s: %s", what, path, text_system_error(errno));
+        if (taken < 0)
+            refuse(settings, "cannot read %s %s: %s", what, path, text_system_error(errno));
         used += (size_t)taken;
     }
     (void)close(fd);
@@ -59,12 +62,15 @@ size_t login_read_file(const struct settings *settings, const char *what, const 
 /* The password is the first line, without its end. */
 static void read_password_file(struct settings *settings, const char *path)
 {
-    size_t size = login_read_file(settings, "the password file", path, settings->password, REDLOCK_LOGIN_MAX);
+    size_t size =
+        login_read_file(settings, "the password file", path, settings->password, REDLOCK_LOGIN_MAX);
 
     settings->password[size] = '\0';
     settings->password[strcspn(settings->password, "\r\n")] = '\0';
-    if (settings->password[0] == '\0') refuse(settings, "the password file %s begins with an empty line", path);
-    if (strlen(settings->password) == REDLOCK_LOGIN_MAX) refuse(settings, "the password in %s is too long", path);
+    if (settings->password[0] == '\0')
+        refuse(settings, "the password file %s begins with an empty line", path);
+    if (strlen(settings->password) == REDLOCK_LOGIN_MAX)
+        refuse(settings, "the password in %s is too long", path);
 }
 
 static void read_password_variable(struct settings *settings, bool is_wanted)
@@ -72,7 +78,9 @@ static void read_password_variable(struct settings *settings, bool is_wanted)
     char *value = getenv("REDLOCK_PASSWORD");
 
     if (!value) return;
-    if (is_wanted) copy_text(settings, settings->password, sizeof settings->password, value, "REDLOCK_PASSWORD");
+    if (is_wanted)
+        copy_text(settings, settings->password, sizeof settings->password, value,
+                  "REDLOCK_PASSWORD");
     login_forget_variable("REDLOCK_PASSWORD", value);
 }
 
@@ -82,11 +90,12 @@ static void set_user(struct settings *settings, const char *user)
     copy_text(settings, settings->user, sizeof settings->user, user, "the user's name");
     settings->options.user = settings->user;
     if (!settings->options.password && !strchr(settings->nodes, '@'))
-        refuse(settings, "user %s has no password: set REDLOCK_PASSWORD or give --password-file", user);
+        refuse(settings, "user %s has no password: set REDLOCK_PASSWORD or give --password-file",
+               user);
 }
 
-/* A core file would have the password, and another program of this user could read it (prctl(2), PR_SET_DUMPABLE). What is executed
- * later is not concerned. */
+/* A core file would have the password, and another program of this user could read it (prctl(2),
+ * PR_SET_DUMPABLE). What is executed later is not concerned. */
 static void leave_no_core(void)
 {
 #ifdef __linux__

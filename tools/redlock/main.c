@@ -1,8 +1,9 @@
 /* The command redlock: a lock on independent Redis servers, for shells, cron and containers.
  *
- * To be read in this order: program.c with options.c (what was asked for: settings.h), session.c (the loop), lock_commands.c, run.c
- * with guardian.c (and ward.c, tree.c, child.c, terminal.c, signals.c below it), view.c with status.c; then output.c, report.c (and
- * rights.c below it), log.c and trace.c, which only tell.
+ * To be read in this order: program.c with options.c (what was asked for: settings.h), session.c
+ * (the loop), lock_commands.c, run.c with guardian.c (and ward.c, tree.c, child.c, terminal.c,
+ * signals.c below it), view.c with status.c; then output.c, report.c (and rights.c below it), log.c
+ * and trace.c, which only tell.
  * It knows the public headers of the library. */
 #include "commands.h"
 

@@ -1,4 +1,5 @@
-/* Where and when metrics are written. Trouble with the file is told once, and is never trouble with the lock. */
+/* Where and when metrics are written. Trouble with the file is told once, and is never trouble with
+ * the lock. */
 #define _GNU_SOURCE
 #include "meter.h"
 
@@ -53,7 +54,8 @@ static struct meter {
 static char file_text[FILE_MAX];        /* In the writer. */
 static size_t file_size;
 
-/* For every collector to read. (None reads the file while it has another name: that does not end in ".prom".) */
+/* For every collector to read. (None reads the file while it has another name: that does not
+ * end in ".prom".) */
 static bool write_text(void *context, int fd)
 {
     (void)context;
@@ -124,7 +126,8 @@ static void put_gauge(FILE *file, const char *name, const char *help, uint64_t v
 {
     assert(meter.label_count <= REDLOCK_LABELS_MAX);
     (void)print_to(file, "# HELP %s %s\n# TYPE %s gauge\n%s", name, help, name, name);
-    for (unsigned i = 0; i < meter.label_count; i++) put_label(file, i == 0 ? "{" : ",", &meter.labels[i]);
+    for (unsigned i = 0; i < meter.label_count; i++)
+        put_label(file, i == 0 ? "{" : ",", &meter.labels[i]);
     (void)print_to(file, "} %" PRIu64 "\n", value);
 }
 
@@ -133,7 +136,8 @@ static bool send_runs(uint32_t marks)
     FILE *file = outbox_compose();
 
     if (meter.exit_status < NO_STATUS)
-        put_gauge(file, EXIT_STATUS, "Of redlock, or of its command, when it last ended.", meter.exit_status);
+        put_gauge(file, EXIT_STATUS, "Of redlock, or of its command, when it last ended.",
+                  meter.exit_status);
     put_gauge(file, SUCCESS, "When it last ended with 0, since 1970.", meter.success_s);
     return outbox_send(OUTLET_METRICS, marks | PIECE_LAST);
 }
@@ -148,7 +152,8 @@ static void write_file(void)
 
     assert(meter.has_begun);
     do {
-        left = redlock_metrics_text(&meter.metrics, meter.engine, now, wall, from, page, sizeof page);
+        left =
+            redlock_metrics_text(&meter.metrics, meter.engine, now, wall, from, page, sizeof page);
         taken = left < sizeof page ? left : sizeof page - 1;
         is_sent = outbox_put(OUTLET_METRICS, page, taken, from == 0 ? PIECE_FIRST : 0u);
         from += taken;
@@ -162,7 +167,8 @@ static void write_file(void)
 /* The state has changed, of a lock or of a node: worth a file. */
 static bool is_transition(const struct redlock_event *event)
 {
-    return event->kind == REDLOCK_EVENT_ENDED || event->kind == REDLOCK_EVENT_READY || event->kind == REDLOCK_EVENT_DISCONNECTED;
+    return event->kind == REDLOCK_EVENT_ENDED || event->kind == REDLOCK_EVENT_READY ||
+           event->kind == REDLOCK_EVENT_DISCONNECTED;
 }
 
 static void meter_count(const struct redlock_event *event)
@@ -180,7 +186,8 @@ static void meter_give_up(const struct redlock_lock *lock)
 
 static void name_nodes(const struct redlock_client *client)
 {
-    for (unsigned k = 0; k < redlock_node_count(client); k++) meter.name_of[k] = node_label(client, k, meter.names[k]);
+    for (unsigned k = 0; k < redlock_node_count(client); k++)
+        meter.name_of[k] = node_label(client, k, meter.names[k]);
     redlock_metrics_name_nodes(&meter.metrics, meter.name_of);
 }
 
@@ -190,7 +197,8 @@ static void meter_begin(struct redlock_client *client)
     if (meter.has_begun) redlock_metrics_change(&meter.metrics, meter.engine);
     else                 redlock_metrics_init(&meter.metrics, meter.engine, meter.slots, SLOTS);
     meter.has_begun = true;
-    if (redlock_metrics_set_labels(&meter.metrics, meter.labels, meter.label_count) != REDLOCK_OK) meter.label_count = 0;
+    if (redlock_metrics_set_labels(&meter.metrics, meter.labels, meter.label_count) != REDLOCK_OK)
+        meter.label_count = 0;
     name_nodes(client);
 }
 
@@ -242,7 +250,9 @@ bool meter_add_label(const char *name, const char *value)
 {
     if (meter.label_count == REDLOCK_LABELS_MAX) return false;
     meter.labels[meter.label_count] = (struct redlock_label){ name, value };
-    if (redlock_metrics_set_labels(&meter.metrics, meter.labels, meter.label_count + 1) != REDLOCK_OK) return false;
+    if (redlock_metrics_set_labels(&meter.metrics, meter.labels, meter.label_count + 1) !=
+        REDLOCK_OK)
+        return false;
     meter.label_count++;
     return true;
 }
@@ -250,5 +260,6 @@ bool meter_add_label(const char *name, const char *value)
 void meter_set_default_label(const char *resource)
 {
     if (meter.label_count > 0) return;
-    (void)meter_add_label("resource", text_printable(meter.resource, sizeof meter.resource, resource, strlen(resource)));
+    (void)meter_add_label("resource", text_printable(meter.resource, sizeof meter.resource,
+                                                     resource, strlen(resource)));
 }

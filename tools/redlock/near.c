@@ -15,8 +15,10 @@ static unsigned least(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* One row of the table of distances between the beginnings of both words: how far the first i letters of a are from those of b. */
-static void fill_row(const char *a, unsigned i, const char *b, unsigned b_size, unsigned rows[3][NEAR_SIZE_MAX + 1])
+/* One row of the table of distances between the beginnings of both words: how far the first i
+ * letters of a are from those of b. */
+static void fill_row(const char *a, unsigned i, const char *b, unsigned b_size,
+                     unsigned rows[3][NEAR_SIZE_MAX + 1])
 {
     unsigned *row = rows[i % 3];
     const unsigned *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];

@@ -9,7 +9,8 @@ struct near {
     const char *wrong;
     unsigned wrong_size;
     const char *right;
-    unsigned distance;      /* How many letters are too many, missing, wrong, or in the wrong order. */
+    /* How many letters are too many, missing, wrong, or in the wrong order. */
+    unsigned distance;
 };
 
 /* wrong: so many bytes of it. */

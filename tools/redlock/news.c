@@ -16,6 +16,7 @@ static void take_ready(struct news *news, const struct redlock_event *event)
 
 void news_take(struct news *news, const struct redlock_event *event)
 {
-    if (event->kind == REDLOCK_EVENT_READY && event->session < REDLOCK_NODES_MAX) take_ready(news, event);
+    if (event->kind == REDLOCK_EVENT_READY && event->session < REDLOCK_NODES_MAX)
+        take_ready(news, event);
     if (news->meter) news->meter->count(event);
 }

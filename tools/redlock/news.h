@@ -7,7 +7,8 @@
 struct news {
     const struct meter_feature *meter;  /* NULL: there is none. */
     uint16_t met;                       /* Nodes that have been connected: a set. */
-    uint16_t restarted;                 /* Those that have restarted since, or are other servers now; the log takes them away. */
+    /* Those that have restarted since, or are other servers now; the log takes them away. */
+    uint16_t restarted;
 };
 
 void news_take(struct news *news, const struct redlock_event *event);

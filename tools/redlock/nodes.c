@@ -31,14 +31,16 @@ static const char *skip_hosts(const char *entry)
     return entry + sizeof scheme - 1 + strcspn(entry + sizeof scheme - 1, "/ \t\n\r");
 }
 
-/* As redlock_open counts them: a comma that has no entry before or behind it makes an empty one, which it refuses. */
+/* As redlock_open counts them: a comma that has no entry before or behind it makes an empty one,
+ * which it refuses. */
 static void note_entries(struct settings *settings, const char *list, const char *file)
 {
     bool has_entry = false, has_comma = false;
     unsigned line = 1;
 
     for (const char *at = list; *at != '\0'; at++) {
-        bool begins = !is_blank(*at) && *at != ',' && (at == list || is_blank(at[-1]) || at[-1] == ',');
+        bool begins =
+            !is_blank(*at) && *at != ',' && (at == list || is_blank(at[-1]) || at[-1] == ',');
         if (begins || (*at == ',' && !has_entry)) note_entry(settings, file, line);
         if (begins) has_entry = true;
         if (begins && skip_hosts(at) > at) at = skip_hosts(at) - 1;
@@ -62,7 +64,8 @@ static void blank_comments(char *list)
 }
 
 /* A list that was cut short would have a smaller quorum (S1). */
-static void read_list(const struct settings *settings, const char *source, const char *path, char *list, size_t size)
+static void read_list(const struct settings *settings, const char *source, const char *path,
+                      char *list, size_t size)
 {
     size_t used;
 
@@ -71,7 +74,8 @@ static void read_list(const struct settings *settings, const char *source, const
     used = login_read_file(settings, "the list of nodes", path, list, size);
     if (used == size) refuse(settings, "the list of nodes in %s is too long", path);
     list[used] = '\0';
-    if (strlen(list) < used) refuse(settings, "the list of nodes %s has a byte 0: it is no text", path);
+    if (strlen(list) < used)
+        refuse(settings, "the list of nodes %s has a byte 0: it is no text", path);
     blank_comments(list);
     if (strspn(list, " \t\r\n") == used) refuse(settings, "the list of nodes %s names none", path);
 }
@@ -83,7 +87,8 @@ void nodes_add(struct settings *settings, const char *source, const char *list)
     char *to = settings->nodes + used;
 
     assert(used < NODES_TEXT_MAX);
-    if (size == 0) refuse(settings, "%s: the list is empty", source);    /* Of an unset variable, for one. */
+    /* Of an unset variable, for one. */
+    if (size == 0) refuse(settings, "%s: the list is empty", source);
     if (room < size + 2) refuse(settings, "the list of nodes is too long");
     if (used > 0) {
         *to++ = ',';
@@ -103,8 +108,8 @@ void nodes_read_variable(struct settings *settings)
     if (strchr(value, '@') && *value != '@') login_forget_variable("REDLOCK_NODES", value);
 }
 
-const char *nodes_describe(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake,
-                           char *text, size_t size)
+const char *nodes_describe(const struct settings *settings, enum redlock_status status,
+                           const struct redlock_mistake *mistake, char *text, size_t size)
 {
     bool is_counted = mistake->node < settings->node_count;
     const struct node_origin *origin = is_counted ? &settings->origins[mistake->node] : NULL;
@@ -113,7 +118,8 @@ const char *nodes_describe(const struct settings *settings, enum redlock_status 
     if (origin && origin->file)
         (void)print_text(text, size, "%s:%u: %s", origin->file, origin->line, mistake->text);
     else if (status == REDLOCK_BAD_ADDRESS)
-        (void)print_text(text, size, "node %u of the list, byte %zu: %s", mistake->node, mistake->at, mistake->text);
+        (void)print_text(text, size, "node %u of the list, byte %zu: %s", mistake->node,
+                         mistake->at, mistake->text);
     else
         (void)print_text(text, size, "node %u of the list: %s", mistake->node, mistake->text);
     return text;

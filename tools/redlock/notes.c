@@ -13,35 +13,44 @@ static bool is_worth_a_note(enum redlock_trouble trouble)
     return trouble != REDLOCK_TROUBLE_NONE && trouble != REDLOCK_TROUBLE_NEW;
 }
 
-/* "AHEAD of the clock of this node: 1795262400", in seconds. By how much ours is ahead, or the ticket that others were given? */
+/* "AHEAD of the clock of this node: 1795262400", in seconds. By how much ours is ahead, or the
+ * ticket that others were given? */
 static void describe_ahead(struct session_note *note, uint32_t skew_ms)
 {
     const char *colon = strrchr(note->text, ':');
-    int64_t ahead_ms = (int64_t)(redlock_wall_us() / 1000) - (colon ? strtoll(colon + 1, NULL, 10) : 0) * 1000;
+    int64_t ahead_ms =
+        (int64_t)(redlock_wall_us() / 1000) - (colon ? strtoll(colon + 1, NULL, 10) : 0) * 1000;
     char duration[TEXT_DURATION_MAX];
 
     if (!colon) return;
     if (ahead_ms > (int64_t)skew_ms)
-        (void)print_text(note->text, sizeof note->text, "our wall clock is %s ahead of its, so it gives no ticket",
+        (void)print_text(note->text, sizeof note->text,
+                         "our wall clock is %s ahead of its, so it gives no ticket",
                          text_duration(duration, (uint64_t)ahead_ms));
     else
-        (void)print_text(note->text, sizeof note->text,
-                         "the last ticket is too far ahead of its wall clock, so it gives no ticket");
+        (void)print_text(
+            note->text, sizeof note->text,
+            "the last ticket is too far ahead of its wall clock, so it gives no ticket");
 }
 
-static void note_trouble(struct session *session, unsigned k, enum redlock_trouble trouble, uint64_t now_us)
+static void note_trouble(struct session *session, unsigned k, enum redlock_trouble trouble,
+                         uint64_t now_us)
 {
     struct session_note *note = &session->notes[k];
     bool is_known = note->trouble == trouble;
 
     assert(k < REDLOCK_NODES_MAX && trouble != REDLOCK_TROUBLE_NONE);
-    if (is_known && trouble == REDLOCK_TROUBLE_AHEAD) return;      /* Its answer is of when it came. */
+    /* Its answer is of when it came. */
+    if (is_known && trouble == REDLOCK_TROUBLE_AHEAD) return;
     if (!is_known)
-        note->came_late = trouble == REDLOCK_TROUBLE_NOSCRIPT && redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_UNKNOWN;
+        note->came_late = trouble == REDLOCK_TROUBLE_NOSCRIPT &&
+                          redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_UNKNOWN;
     note->trouble = trouble;
-    redlock_describe_node(redlock_engine(&session->client), k, now_us, note->text, sizeof note->text);
+    redlock_describe_node(redlock_engine(&session->client), k, now_us, note->text,
+                          sizeof note->text);
     text_cut_echo(note->text);
-    if (trouble == REDLOCK_TROUBLE_AHEAD) describe_ahead(note, session->settings->options.engine.ticket_skew_ms);
+    if (trouble == REDLOCK_TROUBLE_AHEAD)
+        describe_ahead(note, session->settings->options.engine.ticket_skew_ms);
 }
 
 /* So many that the others are no quorum. */
@@ -58,7 +67,8 @@ enum redlock_status notes_attempt_status(const struct session *session)
 {
     enum redlock_status status = redlock_attempt_status(&session->lock);
 
-    if (status == REDLOCK_NO_QUORUM && are_too_many(session, REDLOCK_TROUBLE_WRONGTYPE)) return REDLOCK_TAKEN;
+    if (status == REDLOCK_NO_QUORUM && are_too_many(session, REDLOCK_TROUBLE_WRONGTYPE))
+        return REDLOCK_TAKEN;
     if (status != REDLOCK_TAKEN || redlock_free_in_ms(&session->lock) != 0) return status;
     return are_too_many(session, REDLOCK_TROUBLE_AHEAD) ? REDLOCK_NO_QUORUM : status;
 }
@@ -69,7 +79,8 @@ static bool gives_no_ticket(struct session *session, unsigned k, uint64_t now_us
     struct redlock *engine = redlock_engine(&session->client);
 
     assert(k < redlock_node_count(&session->client));
-    return session->wants_ticket && redlock_node_votes(engine, k, now_us) && !redlock_node_gives_tickets(engine, k, now_us);
+    return session->wants_ticket && redlock_node_votes(engine, k, now_us) &&
+           !redlock_node_gives_tickets(engine, k, now_us);
 }
 
 void notes_take(struct session *session)
@@ -77,7 +88,8 @@ void notes_take(struct session *session)
     struct redlock *engine = redlock_engine(&session->client);
     uint64_t now = redlock_now_us();
 
-    if (redlock_last_round(&session->lock)->number != session->noted_round) memset(session->notes, 0, sizeof session->notes);
+    if (redlock_last_round(&session->lock)->number != session->noted_round)
+        memset(session->notes, 0, sizeof session->notes);
     session->noted_round = redlock_last_round(&session->lock)->number;
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         enum redlock_trouble trouble = redlock_node_trouble(engine, k, now);

@@ -9,7 +9,8 @@ struct unit {
     uint64_t size;
 };
 
-/* A decimal number: digits, of which the last ones are behind the point, and what comes behind it all. */
+/* A decimal number: digits, of which the last ones are behind the point, and what comes
+ * behind it all. */
 struct decimal {
     uint64_t digits;
     uint64_t scale;     /* 10 to the power of the digits behind the point. */
@@ -58,7 +59,8 @@ static const struct unit *find_unit(const struct unit *units, const char *name)
 }
 
 /* A plain 0 needs no unit: it is the same in all. */
-static enum number_error number_read(const char *text, const struct unit *units, uint32_t max, uint32_t *number)
+static enum number_error number_read(const char *text, const struct unit *units, uint32_t max,
+                                     uint32_t *number)
 {
     struct decimal decimal;
     enum number_error error = read_decimal(text, &decimal);
@@ -81,7 +83,8 @@ static enum number_error number_read(const char *text, const struct unit *units,
 enum number_error duration_read(const char *text, uint32_t ms_max, uint32_t *ms)
 {
     static const struct unit units[] = {
-        { "ms", 1 }, { "s", 1000 }, { "m", MINUTE_MS }, { "h", HOUR_MS }, { "d", DAY_MS }, { NULL, 0 }
+        { "ms", 1 }, { "s", 1000 }, { "m", MINUTE_MS }, { "h", HOUR_MS }, { "d", DAY_MS },
+        { NULL, 0 }
     };
 
     assert(ms_max > 0);

@@ -16,7 +16,8 @@
 
 void once_is_due(struct once *once, const struct settings *settings, const struct holding *holding)
 {
-    const char *holder = settings->options.holder ? settings->options.holder : holding->default_holder;
+    const char *holder =
+        settings->options.holder ? settings->options.holder : holding->default_holder;
 
     assert(settings->once_per_ms > 0);
     once->holding = holding;
@@ -36,12 +37,14 @@ void once_is_due(struct once *once, const struct settings *settings, const struc
 static enum redlock_status ask_for_marks(struct once *once, struct session *session)
 {
     struct redlock *engine = redlock_engine(&session->client);
-    enum redlock_status status = redlock_start_mark(engine, &once->mark, &session->lock, &once->period, redlock_now_us());
+    enum redlock_status status =
+        redlock_start_mark(engine, &once->mark, &session->lock, &once->period, redlock_now_us());
 
     assert(once->period.period_ms > 0);
     if (status != REDLOCK_OK) return status;
     session_step(session);
-    while ((status = redlock_mark_status(engine, &once->mark, redlock_now_us())) == REDLOCK_PENDING) {
+    while ((status = redlock_mark_status(engine, &once->mark, redlock_now_us())) ==
+           REDLOCK_PENDING) {
         if (session_must_end(session) || session->fault) break;
         session_wait(session, redlock_mark_until(&once->mark));
     }
@@ -51,7 +54,8 @@ static enum redlock_status ask_for_marks(struct once *once, struct session *sess
 
 static void pause_until(struct session *session, uint64_t until_us)
 {
-    while (redlock_now_us() < until_us && !session_must_end(session) && !session->fault) session_wait(session, until_us);
+    while (redlock_now_us() < until_us && !session_must_end(session) && !session->fault)
+        session_wait(session, until_us);
 }
 
 /* Nodes that may take part: those that may have forgotten a mark stay so. */
@@ -60,17 +64,21 @@ static unsigned count_able(const struct once *once, const struct session *sessio
     unsigned count = redlock_node_count(&session->client), able = count;
 
     for (unsigned k = 0; k < count; k++)
-        if (redlock_mark_vote(&once->mark, k) == REDLOCK_VOTE_NOT_ASKED) able -= redlock_mark_words(&once->mark, k)[0] != '\0';
+        if (redlock_mark_vote(&once->mark, k) == REDLOCK_VOTE_NOT_ASKED)
+            able -= redlock_mark_words(&once->mark, k)[0] != '\0';
     return able;
 }
 
 /* Can another round do what this one could not? */
-static bool is_worth_another(const struct once *once, const struct session *session, enum redlock_status status)
+static bool is_worth_another(const struct once *once, const struct session *session,
+                             enum redlock_status status)
 {
-    return status == REDLOCK_NO_QUORUM && count_able(once, session) >= redlock_quorum(redlock_node_count(&session->client));
+    return status == REDLOCK_NO_QUORUM &&
+           count_able(once, session) >= redlock_quorum(redlock_node_count(&session->client));
 }
 
-/* The lock is kept meanwhile. Nodes that do not answer may be back within the time that a lock survives without them: a TTL. */
+/* The lock is kept meanwhile. Nodes that do not answer may be back within the time that a lock
+ * survives without them: a TTL. */
 static enum redlock_status mark(struct once *once, struct session *session)
 {
     const struct settings *settings = session->settings;
@@ -80,12 +88,14 @@ static enum redlock_status mark(struct once *once, struct session *session)
     enum redlock_status status;
 
     assert(once->holding);
-    if (once->holding->max_extensions > 0 && redlock_keep(engine, &session->lock, 0, redlock_now_us()) != REDLOCK_OK)
+    if (once->holding->max_extensions > 0 &&
+        redlock_keep(engine, &session->lock, 0, redlock_now_us()) != REDLOCK_OK)
         return REDLOCK_LOST;
     once->has_asked = true;
     for (;;) {
         once->status = status = ask_for_marks(once, session);
-        if (!is_worth_another(once, session, status) || redlock_now_us() + pause_us >= until) return status;
+        if (!is_worth_another(once, session, status) || redlock_now_us() + pause_us >= until)
+            return status;
         pause_until(session, redlock_now_us() + pause_us);
         if (session->signal || session->fault) return REDLOCK_PENDING;
     }
@@ -93,15 +103,18 @@ static enum redlock_status mark(struct once *once, struct session *session)
 
 /* ---- In words ---- */
 
-static unsigned count_votes(const struct once *once, const struct session *session, enum redlock_vote vote)
+static unsigned count_votes(const struct once *once, const struct session *session,
+                            enum redlock_vote vote)
 {
     unsigned count = 0;
 
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) count += redlock_mark_vote(&once->mark, k) == vote;
+    for (unsigned k = 0; k < redlock_node_count(&session->client); k++)
+        count += redlock_mark_vote(&once->mark, k) == vote;
     return count;
 }
 
-/* " (12 s ago, by web2:4711 backup.sh)", or nothing, if no node has told. Clocks of two hosts: it may seem to be in the future. */
+/* " (12 s ago, by web2:4711 backup.sh)", or nothing, if no node has told. Clocks of two hosts: it
+ * may seem to be in the future. */
 static const char *describe_seen(const struct once *once, char *text, size_t size)
 {
     uint64_t then_us = 0, now_us = redlock_wall_us();
@@ -111,33 +124,39 @@ static const char *describe_seen(const struct once *once, char *text, size_t siz
     assert(size > 0);
     text[0] = '\0';
     if (who)
-        (void)print_text(text, size, " (%s ago%s%s)", text_duration(duration, now_us > then_us ? (now_us - then_us) / 1000 : 0),
+        (void)print_text(text, size, " (%s ago%s%s)",
+                         text_duration(duration, now_us > then_us ? (now_us - then_us) / 1000 : 0),
                          who[0] ? ", by " : "", who);
     return text;
 }
 
-/* That a quorum has another's mark is all that is known of one that has run; a mark on fewer nodes may be of one that has not. */
+/* That a quorum has another's mark is all that is known of one that has run; a mark on fewer nodes
+ * may be of one that has not. */
 static void say_already(const struct once *once, struct session *session)
 {
-    bool is_quorum = count_votes(once, session, REDLOCK_VOTE_REFUSED) >= redlock_quorum(redlock_node_count(&session->client));
+    bool is_quorum = count_votes(once, session, REDLOCK_VOTE_REFUSED) >=
+                     redlock_quorum(redlock_node_count(&session->client));
     char seen[REDLOCK_WHO_MAX + TEXT_DURATION_MAX + 16];
 
     if (session->output->quiet && !session->output->verbose) return;
     say_of_resource("%s%s%s",
-                    is_quorum ? (once->holding->retry_until_done ? "already done in this period" : "already ran in this period")
+                    is_quorum ? (once->holding->retry_until_done ? "already done in this period"
+                                                                 : "already ran in this period")
                               : "somebody began in this period",
                     describe_seen(once, seen, sizeof seen), is_quorum ? "" : " and may have run");
 }
 
 /* Why node k has not taken the mark. The text has TROUBLE_TEXT_MAX bytes. */
-static const char *describe_vote(const struct once *once, struct session *session, unsigned k, char *text)
+static const char *describe_vote(const struct once *once, struct session *session, unsigned k,
+                                 char *text)
 {
     const char *words = redlock_mark_words(&once->mark, k);
 
     assert(k < redlock_node_count(&session->client));
     if (redlock_mark_vote(&once->mark, k) == REDLOCK_VOTE_REFUSED) return "it has another's mark";
     if (words[0] != '\0') return words;
-    redlock_describe_node(redlock_engine(&session->client), k, redlock_now_us(), text, TROUBLE_TEXT_MAX);
+    redlock_describe_node(redlock_engine(&session->client), k, redlock_now_us(), text,
+                          TROUBLE_TEXT_MAX);
     return strcmp(text, "ok") == 0 ? "it does not have the lock, or did not answer in time" : text;
 }
 
@@ -147,7 +166,8 @@ static void say_votes(const struct once *once, struct session *session)
 
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         if (redlock_mark_vote(&once->mark, k) == REDLOCK_VOTE_GRANTED) continue;
-        say("node %u (%s): %s", k, redlock_node_address(&session->client, k), describe_vote(once, session, k, text));
+        say("node %u (%s): %s", k, redlock_node_address(&session->client, k),
+            describe_vote(once, session, k, text));
     }
 }
 
@@ -158,16 +178,19 @@ static bool any_is_forgetful(const struct once *once, const struct session *sess
 
 static void say_no_quorum(const struct once *once, struct session *session)
 {
-    unsigned count = redlock_node_count(&session->client), refused = count_votes(once, session, REDLOCK_VOTE_REFUSED);
+    unsigned count = redlock_node_count(&session->client),
+             refused = count_votes(once, session, REDLOCK_VOTE_REFUSED);
     char seen[REDLOCK_WHO_MAX + TEXT_DURATION_MAX + 16];
 
     assert(refused <= count);
     say_of_resource("no quorum of nodes takes a mark of this period (%u of %u, quorum %u)%s%s%s",
                     count_votes(once, session, REDLOCK_VOTE_GRANTED), count, redlock_quorum(count),
-                    refused > 0 ? "; somebody began in it" : "", refused > 0 ? describe_seen(once, seen, sizeof seen) : "",
+                    refused > 0 ? "; somebody began in it" : "",
+                    refused > 0 ? describe_seen(once, seen, sizeof seen) : "",
                     refused > 0 ? " and may have run" : "");
     say_votes(once, session);
-    if (any_is_forgetful(once, session)) say_of_resource("to run rather twice than never: --once-anyway");
+    if (any_is_forgetful(once, session))
+        say_of_resource("to run rather twice than never: --once-anyway");
 }
 
 static void say_why(const struct once *once, struct session *session, enum redlock_status status)
@@ -186,7 +209,8 @@ static void json_vote(FILE *file, const struct once *once, struct session *sessi
     enum redlock_vote vote = redlock_mark_vote(&once->mark, k);
     char text[TROUBLE_TEXT_MAX];
 
-    (void)print_to(file, "%s{\"node\":%u,\"vote\":\"%s\",\"trouble\":", k > 0 ? "," : "", k, report_vote_name(vote));
+    (void)print_to(file, "%s{\"node\":%u,\"vote\":\"%s\",\"trouble\":", k > 0 ? "," : "", k,
+                   report_vote_name(vote));
     if (vote == REDLOCK_VOTE_GRANTED) (void)fputs("null", file);
     else                              json_text(file, describe_vote(once, session, k, text));
     (void)fputc('}', file);
@@ -202,7 +226,8 @@ void once_json(FILE *file, const struct once *once, struct session *session)
     if (who) (void)print_to(file, "\"at_ms\":%" PRIu64 ",\"by\":", then_us / 1000);
     if (who) json_text(file, who);
     (void)fputs(who ? ",\"nodes\":[" : "\"nodes\":[", file);
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) json_vote(file, once, session, k);
+    for (unsigned k = 0; k < redlock_node_count(&session->client); k++)
+        json_vote(file, once, session, k);
     (void)fputs("]},", file);
 }
 
@@ -219,7 +244,8 @@ int once_ask(struct once *once, struct session *session)
     if (status != REDLOCK_OK) say_why(once, session, status);
     else if (session->output->verbose && !once->period.looks_only)
         say_of_resource("the period is marked on %u of %u nodes so far",
-                        count_votes(once, session, REDLOCK_VOTE_GRANTED), redlock_node_count(&session->client));
+                        count_votes(once, session, REDLOCK_VOTE_GRANTED),
+                        redlock_node_count(&session->client));
     switch (status) {
     case REDLOCK_OK:        return 0;
     case REDLOCK_ALREADY:   return EXIT_ALREADY;
@@ -240,5 +266,6 @@ void once_is_done(struct once *once, struct session *session)
     if (status == REDLOCK_OK) return;
     say_why(once, session, status);
     if (!session->output->json)
-        say_of_resource("the command has succeeded, but that could not be marked: it may run again in this period");
+        say_of_resource("the command has succeeded, but that could not be marked: it may run again "
+                        "in this period");
 }

@@ -7,14 +7,15 @@
 #include "tls.h"
 
 /* Which entry of the list is wrong, and how; of some statuses no more is known. */
-static void report_mistake(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake)
+static void report_mistake(const struct settings *settings, enum redlock_status status,
+                           const struct redlock_mistake *mistake)
 {
     char text[1024];
 
     assert(status != REDLOCK_OK);
     if (mistake->text[0] == '\0')      output_failure(status, redlock_status_text(status));
     else if (status == REDLOCK_SYSTEM) output_failure(status, mistake->text);
-    else                               output_failure(status, nodes_describe(settings, status, mistake, text, sizeof text));
+    else output_failure(status, nodes_describe(settings, status, mistake, text, sizeof text));
 }
 
 enum redlock_status open_session(struct session *session, struct settings *settings)

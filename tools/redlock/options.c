@@ -18,14 +18,16 @@
 
 /* ---- Values ---- */
 
-_Noreturn static void refuse_duration(const struct reading *r, const char *option, enum number_error error, const char *too_long)
+_Noreturn static void refuse_duration(const struct reading *r, const char *option,
+                                      enum number_error error, const char *too_long)
 {
     const char *text = r->argument;
 
     assert(error != NUMBER_OK);
     switch (error) {
     case NUMBER_NO_UNIT:
-        refuse(r->settings, "--%s: '%s' has no unit: write %sms, %ss, %sm, %sh or %sd", option, text, text, text, text, text, text);
+        refuse(r->settings, "--%s: '%s' has no unit: write %sms, %ss, %sm, %sh or %sd", option,
+               text, text, text, text, text, text);
     case NUMBER_BAD_UNIT:
         refuse(r->settings, "--%s: the unit of '%s' is none of ms, s, m, h, d", option, text);
     case NUMBER_TOO_FINE:
@@ -33,11 +35,13 @@ _Noreturn static void refuse_duration(const struct reading *r, const char *optio
     case NUMBER_TOO_BIG:
         refuse(r->settings, "--%s: '%s' is too long: at most %s", option, text, too_long);
     default:
-        refuse(r->settings, "--%s: '%s' is no duration: write it as 500ms, 10s, 1.5m, 2h or 1d", option, text);
+        refuse(r->settings, "--%s: '%s' is no duration: write it as 500ms, 10s, 1.5m, 2h or 1d",
+               option, text);
     }
 }
 
-uint32_t reading_limited(const struct reading *r, const char *option, uint32_t ms_max, const char *too_long)
+uint32_t reading_limited(const struct reading *r, const char *option, uint32_t ms_max,
+                         const char *too_long)
 {
     uint32_t ms = 0;
     enum number_error error = duration_read(r->argument, ms_max, &ms);
@@ -62,7 +66,8 @@ uint32_t reading_number(const struct reading *r, const char *option)
 
     assert(r->argument);
     if (count_read(r->argument, REDLOCK_TTL_MS_MAX, &number) != NUMBER_OK)
-        refuse(r->settings, "--%s: '%s' is no whole number of at most %d", option, r->argument, REDLOCK_TTL_MS_MAX);
+        refuse(r->settings, "--%s: '%s' is no whole number of at most %d", option, r->argument,
+               REDLOCK_TTL_MS_MAX);
     return number;
 }
 
@@ -70,7 +75,8 @@ uint32_t reading_skew(const struct reading *r)
 {
     uint32_t ms = reading_duration(r, "skew", 1);
 
-    if (ms > REDLOCK_SKEW_MS_MAX) refuse(r->settings, "--skew: '%s' is too long: at most 1h", r->argument);
+    if (ms > REDLOCK_SKEW_MS_MAX)
+        refuse(r->settings, "--skew: '%s' is too long: at most 1h", r->argument);
     return ms;
 }
 
@@ -80,8 +86,9 @@ uint32_t reading_drift(const struct reading *r)
 
     assert(r->argument);
     if (ratio_read(r->argument, REDLOCK_DRIFT_PPM_MAX, &ppm) != NUMBER_OK)
-        refuse(r->settings, "--drift: '%s' is no ratio of at most %d%%: write it as 1%%, 8.4%% or 84000ppm", r->argument,
-               REDLOCK_DRIFT_PPM_MAX / 10000);
+        refuse(r->settings,
+               "--drift: '%s' is no ratio of at most %d%%: write it as 1%%, 8.4%% or 84000ppm",
+               r->argument, REDLOCK_DRIFT_PPM_MAX / 10000);
     return ppm;
 }
 
@@ -97,7 +104,8 @@ static uint8_t read_exit_status(const struct reading *r)
 static enum trace_mode read_trace(const struct reading *r)
 {
     if (!r->argument || strcmp(r->argument, "votes") == 0) return TRACE_VOTES;
-    if (strcmp(r->argument, "all") != 0) refuse(r->settings, "--trace: '%s' is neither 'all' nor 'votes'", r->argument);
+    if (strcmp(r->argument, "all") != 0)
+        refuse(r->settings, "--trace: '%s' is neither 'all' nor 'votes'", r->argument);
     return TRACE_ALL;
 }
 
@@ -111,16 +119,20 @@ const char *reading_name(const struct reading *r, const char *option, size_t siz
     size_t size = strlen(r->argument);
 
     assert(r->argument && size_max > 0);
-    if (size == 0 || size > size_max) refuse(r->settings, "--%s: a name has 1 to %zu bytes", option, size_max);
+    if (size == 0 || size > size_max)
+        refuse(r->settings, "--%s: a name has 1 to %zu bytes", option, size_max);
     for (const char *c = r->argument; *c; c++)
-        if (!is_of_name(*c)) refuse(r->settings, "--%s: a name has no control characters, quotes and backslashes", option);
+        if (!is_of_name(*c))
+            refuse(r->settings, "--%s: a name has no control characters, quotes and backslashes",
+                   option);
     return r->argument;
 }
 
 const char *reading_file(const struct reading *r, const char *option)
 {
     assert(r->argument);
-    if (!is_replaceable(r->argument)) refuse(r->settings, "--%s: '%s' is there, and is no regular file", option, r->argument);
+    if (!is_replaceable(r->argument))
+        refuse(r->settings, "--%s: '%s' is there, and is no regular file", option, r->argument);
     return r->argument;
 }
 
@@ -128,12 +140,14 @@ const char *reading_file(const struct reading *r, const char *option)
 static void note_list(struct reading *r)
 {
     assert(r->list_count <= READING_LISTS_MAX);
-    if (r->list_count == READING_LISTS_MAX) refuse(r->settings, "--node: at most %d", REDLOCK_NODES_MAX);
+    if (r->list_count == READING_LISTS_MAX)
+        refuse(r->settings, "--node: at most %d", REDLOCK_NODES_MAX);
     r->lists[r->list_count++] = r->argument;
 }
 
 /* COMMAND_NONE: of no command. */
-_Noreturn static void show_and_exit(const struct program *program, enum command command, int letter, bool is_all)
+_Noreturn static void show_and_exit(const struct program *program, enum command command, int letter,
+                                    bool is_all)
 {
     if (letter != 'h')                help_print_version(program);
     else if (command == COMMAND_NONE) help_print(program);
@@ -145,7 +159,8 @@ _Noreturn static void show_and_exit(const struct program *program, enum command 
 static bool asks_for_all(const struct reading *r)
 {
     if (!r->argument) return false;
-    if (strcmp(r->argument, "all") != 0) refuse(r->settings, "--help: '%s' is not 'all'", r->argument);
+    if (strcmp(r->argument, "all") != 0)
+        refuse(r->settings, "--help: '%s' is not 'all'", r->argument);
     return true;
 }
 
@@ -159,7 +174,9 @@ static bool apply(struct reading *r, int letter)
     case 'n':                  note_list(r); break;
     case 'E':                  settings->busy_exit = read_exit_status(r); break;
     case OPTION_GUARD:         engine->guard_ms = reading_duration(r, "guard", 0); break;
-    case OPTION_NODE_TIMEOUT:  engine->node_timeout_ms = reading_duration(r, "node-timeout", 1); break;
+    case OPTION_NODE_TIMEOUT:
+        engine->node_timeout_ms = reading_duration(r, "node-timeout", 1);
+        break;
     case OPTION_TRUST_UNKNOWN: engine->trust_unknown = true; break;
     case OPTION_USER:          r->user = r->argument; break;
     case OPTION_PASSWORD_FILE: r->password_file = r->argument; break;
@@ -171,7 +188,7 @@ static bool apply(struct reading *r, int letter)
     case OPTION_TRACE:         settings->trace = read_trace(r); break;
     case 'v':                  settings->output.verbose = true; break;
     case 'h':
-    case OPTION_VERSION:       show_and_exit(r->program, settings->command, letter, asks_for_all(r));
+    case OPTION_VERSION: show_and_exit(r->program, settings->command, letter, asks_for_all(r));
     default:                   return false;
     }
     return true;
@@ -197,12 +214,14 @@ _Noreturn static void refuse_option(const struct reading *r, const char *word, i
 
     assert(size >= 2);
     for (const struct option_row *row = r->program->options; row->name; row++) {
-        if (r->has_command && strlen(row->name) == near.wrong_size && memcmp(row->name, near.wrong, near.wrong_size) == 0)
+        if (r->has_command && strlen(row->name) == near.wrong_size &&
+            memcmp(row->name, near.wrong, near.wrong_size) == 0)
             refuse(r->settings, "unknown option '%.*s' for %s: another command has it", size, word,
                    r->settings->output.command);
         if (has_option(r, row)) near_try(&near, row->name);
     }
-    if (near.right) refuse(r->settings, "unknown option '%.*s': did you mean '--%s'?", size, word, near.right);
+    if (near.right)
+        refuse(r->settings, "unknown option '%.*s': did you mean '--%s'?", size, word, near.right);
     refuse(r->settings, "unknown option '%.*s'", size, word);
 }
 
@@ -222,8 +241,8 @@ static const struct option_row *find_long(const struct reading *r, const char *n
     return is_several ? NULL : found;
 }
 
-/* What the options are that a word has, as far as they are known: is --json one of them, is -r or -s, and is the next word an
- * argument? */
+/* What the options are that a word has, as far as they are known: is --json one of them, is -r or
+ * -s, and is the next word an argument? */
 struct glance {
     bool has_json, has_resource, takes_next;
 };
@@ -256,8 +275,8 @@ static void glance_at_word(struct glance *glance, const struct reading *r, const
     else if (row && (row->argument || !word[size])) glance_at(glance, row, word[size] == '\0');
 }
 
-/* Is --json among the options, wherever it stands? So what is wrong before it is told in JSON as well. Of run it stands before the
- * COMMAND. */
+/* Is --json among the options, wherever it stands? So what is wrong before it is told in JSON as
+ * well. Of run it stands before the COMMAND. */
 static bool asks_for_json(const struct reading *r)
 {
     bool runs = r->settings->output.runs;
@@ -280,7 +299,8 @@ static bool asks_for_json(const struct reading *r)
 static void take_argument(struct reading *r, const char *option, int size)
 {
     assert(r->next <= r->argc);
-    if (r->next == r->argc) refuse(r->settings, "an argument is missing behind '%.*s'", size, option);
+    if (r->next == r->argc)
+        refuse(r->settings, "an argument is missing behind '%.*s'", size, option);
     r->argument = r->argv[r->next++];
 }
 
@@ -293,7 +313,8 @@ static int read_long(struct reading *r, char *word)
     assert(word[0] == '-' && word[1] == '-');
     if (!row) refuse_option(r, word, (int)size);
     r->argument = word[size] == '=' ? word + size + 1 : NULL;
-    if (r->argument && !row->argument) refuse(r->settings, "'%.*s' takes no argument", (int)size, word);
+    if (r->argument && !row->argument)
+        refuse(r->settings, "'%.*s' takes no argument", (int)size, word);
     if (!r->argument && takes_word(row)) take_argument(r, word, (int)size);
     return row->letter;
 }
@@ -339,7 +360,8 @@ int reading_option(struct reading *r)
     while ((letter = next_option(r)) != 0) {
         if (letter == OPTION_PASSWORD) {
             memset(r->argument, '*', strlen(r->argument));
-            refuse(r->settings, "everybody sees the command line: use --password-file or REDLOCK_PASSWORD");
+            refuse(r->settings,
+                   "everybody sees the command line: use --password-file or REDLOCK_PASSWORD");
         }
         if (!apply(r, letter)) break;
     }
@@ -356,7 +378,8 @@ void reading_resource(struct reading *r)
     if (!reading_has_more(r)) refuse(r->settings, "a RESOURCE is missing");
     settings_add_name(r->settings, r->argv[r->next++]);
     r->has_resource = true;
-    if (r->settings->output.runs) r->has_ended = false;        /* The "--" that counts is that before COMMAND. */
+    /* The "--" that counts is that before COMMAND. */
+    if (r->settings->output.runs) r->has_ended = false;
 }
 
 void reading_end(const struct reading *r)
@@ -371,11 +394,13 @@ static enum command find_command(const struct program *program, const char *word
 {
     assert(program->commands);
     for (const struct command_row *row = program->commands; row->name; row++)
-        if (strcmp(row->name, word) == 0) return program->first + (enum command)(row - program->commands);
+        if (strcmp(row->name, word) == 0)
+            return program->first + (enum command)(row - program->commands);
     return COMMAND_NONE;
 }
 
-void reading_refuse_command(const struct program *program, const char *word, const char *const *others)
+void reading_refuse_command(const struct program *program, const char *word,
+                            const char *const *others)
 {
     struct near near = near_begin(word, (unsigned)strlen(word));
     char list[128] = "";
@@ -383,7 +408,8 @@ void reading_refuse_command(const struct program *program, const char *word, con
     for (const struct command_row *row = program->commands; row->name; row++) {
         size_t used = strlen(list);
         near_try(&near, row->name);
-        (void)print_text(list + used, sizeof list - used, "%s%s", row > program->commands ? ", " : "", row->name);
+        (void)print_text(list + used, sizeof list - used, "%s%s",
+                         row > program->commands ? ", " : "", row->name);
     }
     for (; others && *others; others++) near_try(&near, *others);
     if (near.right) refuse(NULL, "'%s' is none of %s: did you mean '%s'?", word, list, near.right);
@@ -403,21 +429,25 @@ static const char *show_help(const struct program *program, int count, char **wo
     show_and_exit(program, command, 'h', false);
 }
 
-enum command reading_begin(struct reading *r, const struct program *program, struct settings *settings, int argc, char **argv,
-                           const char **word)
+enum command reading_begin(struct reading *r, const struct program *program,
+                           struct settings *settings, int argc, char **argv, const char **word)
 {
     int letter;
 
     memset(settings, 0, sizeof *settings);
-    *r = (struct reading){ .program = program, .settings = settings, .argc = argc, .argv = argv, .next = 1 };
+    *r = (struct reading){
+        .program = program, .settings = settings, .argc = argc, .argv = argv, .next = 1
+    };
     settings->command = COMMAND_NONE;
     settings->output.program = program->name;
     settings->output.json = asks_for_json(r);
     output_begin(&settings->output);
     while ((letter = next_option(r)) != 0) {
-        if (letter == 'h' || letter == OPTION_VERSION) show_and_exit(program, COMMAND_NONE, letter, asks_for_all(r));
+        if (letter == 'h' || letter == OPTION_VERSION)
+            show_and_exit(program, COMMAND_NONE, letter, asks_for_all(r));
     }
-    if (r->next >= argc || r->has_ended) refuse(NULL, "a command is missing: '%s help' lists them", program->name);
+    if (r->next >= argc || r->has_ended)
+        refuse(NULL, "a command is missing: '%s help' lists them", program->name);
     *word = argv[r->next];
     if (strcmp(*word, "help") == 0) {
         *word = show_help(program, argc - r->next - 1, argv + r->next + 1);
@@ -435,14 +465,17 @@ void reading_begin_command(struct reading *r, enum command command, bool runs)
     assert(command < COMMAND_NONE);
     memmove(argv + 2, argv + 1, (size_t)(r->next - 1) * sizeof *argv);
     argv[1] = word;
-    *r = (struct reading){ .program = r->program, .settings = settings, .has_command = true, .argc = r->argc - 1, .argv = argv + 1,
-                           .next = 1 };
+    *r = (struct reading){
+        .program = r->program, .settings = settings, .has_command = true, .argc = r->argc - 1,
+        .argv = argv + 1, .next = 1
+    };
     settings->command = command;
     settings->output.command = word;
     settings->output.runs = runs;
     settings->output.json = asks_for_json(r);
     redlock_options_init(&settings->options);
-    settings->options.engine.asks_only = command == COMMAND_STATUS || command >= COMMAND_BREAK;     /* Those acquire nothing. */
+    /* Those acquire nothing. */
+    settings->options.engine.asks_only = command == COMMAND_STATUS || command >= COMMAND_BREAK;
     settings->busy_exit = EXIT_NOT_ACQUIRED;
 }
 
@@ -452,10 +485,11 @@ static void join_resources(struct settings *settings)
 {
     size_t used = 0;
 
-    settings->output.resource = settings->name_count == 1 ? settings->names[0] : settings->resources;
+    settings->output.resource =
+        settings->name_count == 1 ? settings->names[0] : settings->resources;
     for (unsigned i = 0; i < settings->name_count && used < sizeof settings->resources; i++)
-        used += (size_t)print_text(settings->resources + used, sizeof settings->resources - used, "%s%s", i > 0 ? ", " : "",
-                                   settings->names[i]);
+        used += (size_t)print_text(settings->resources + used, sizeof settings->resources - used,
+                                   "%s%s", i > 0 ? ", " : "", settings->names[i]);
 }
 
 static void read_nodes(struct reading *r)
@@ -466,7 +500,8 @@ static void read_nodes(struct reading *r)
     }
     nodes_read_variable(r->settings);
     if (r->settings->nodes[0] == '\0')
-        refuse(r->settings, "no nodes are named: give -n HOST:PORT for each server, or set REDLOCK_NODES");
+        refuse(r->settings,
+               "no nodes are named: give -n HOST:PORT for each server, or set REDLOCK_NODES");
 }
 
 void reading_settle(struct reading *r)
@@ -478,6 +513,7 @@ void reading_settle(struct reading *r)
     read_nodes(r);
     login_read(settings, r->user, r->password_file);
     tls_read(settings, r->tls);
-    if (settings->output.json) settings->output.verbose = false;       /* Nothing is said in words then. */
+    /* Nothing is said in words then. */
+    if (settings->output.json) settings->output.verbose = false;
     join_resources(settings);
 }

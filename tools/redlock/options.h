@@ -1,7 +1,9 @@
-/* How a command line and the environment are read into settings, by the tables of a program: its commands and their options. Knows
- * the syntax of both; acts on nothing. redlock and redlock-admin share it, and each has a program.c, which reads word after word.
+/* How a command line and the environment are read into settings, by the tables of a program: its
+ * commands and their options. Knows the syntax of both; acts on nothing. redlock and redlock-admin
+ * share it, and each has a program.c, which reads word after word.
  *
- * What is wrong with them is said on stderr, and ends the program with EXIT_TROUBLE: nothing has been begun by then. */
+ * What is wrong with them is said on stderr, and ends the program with EXIT_TROUBLE: nothing has
+ * been begun by then. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
@@ -10,11 +12,13 @@
 
 enum { READING_LISTS_MAX = REDLOCK_NODES_MAX + 1 };
 
-/* A command line that is being read. What was given and is used only when all has been read is kept here. */
+/* A command line that is being read. What was given and is used only when all has been read
+ * is kept here. */
 struct reading {
     const struct program *program;
     struct settings *settings;
-    bool has_command;           /* Else that is what is looked for: each option of the program is one. */
+    /* Else that is what is looked for: each option of the program is one. */
+    bool has_command;
     int argc, next;             /* The next word is argv[next]. */
     char **argv;
     char *letters;              /* What is left of a word of short options; NULL: nothing. */
@@ -30,22 +34,25 @@ struct reading {
 
 /* ---- The command ---- */
 
-/* Begins, and finds the command in argv. COMMAND_NONE: the program has none of the name that *word is set to then; another one may
- * have it. Help, --help and --version end the program. settings: unused memory. */
-enum command reading_begin(struct reading *r, const struct program *program, struct settings *settings, int argc, char **argv,
-                           const char **word);
+/* Begins, and finds the command in argv. COMMAND_NONE: the program has none of the name that *word
+ * is set to then; another one may have it. Help, --help and --version end the program. settings:
+ * unused memory. */
+enum command reading_begin(struct reading *r, const struct program *program,
+                           struct settings *settings, int argc, char **argv, const char **word);
 
-/* Says that the word is no command, and which may be meant. others: words of another program, and NULL at the end; NULL: none. */
-_Noreturn void reading_refuse_command(const struct program *program, const char *word, const char *const *others);
+/* Says that the word is no command, and which may be meant. others: words of another program, and
+ * NULL at the end; NULL: none. */
+_Noreturn void reading_refuse_command(const struct program *program, const char *word,
+                                      const char *const *others);
 
-/* Turns to the command's own line. settings have the command and the library's defaults by then, and are zero otherwise. runs: the
- * command runs a program of the user's, whose words follow. */
+/* Turns to the command's own line. settings have the command and the library's defaults by then,
+ * and are zero otherwise. runs: the command runs a program of the user's, whose words follow. */
 void reading_begin_command(struct reading *r, enum command command, bool runs);
 
 /* ---- Its words ---- */
 
-/* Reads on until an option of the program's own and returns its letter; its argument is in the reading. 0: an operand follows, or
- * nothing. */
+/* Reads on until an option of the program's own and returns its letter; its argument is in the
+ * reading. 0: an operand follows, or nothing. */
 int reading_option(struct reading *r);
 
 /* Reads a RESOURCE. */
@@ -68,12 +75,14 @@ uint32_t reading_number(const struct reading *r, const char *option);
 uint32_t reading_skew(const struct reading *r);
 uint32_t reading_drift(const struct reading *r);
 const char *reading_name(const struct reading *r, const char *option, size_t size_max);
-const char *reading_file(const struct reading *r, const char *option);      /* That will be replaced. */
+/* That will be replaced. */
+const char *reading_file(const struct reading *r, const char *option);
 
 /* A name is shown as it is, on one line, and in quotes. */
 bool is_of_name(char c);
 
 /* At most ms_max; too_long: how it is said of a longer one. */
-uint32_t reading_limited(const struct reading *r, const char *option, uint32_t ms_max, const char *too_long);
+uint32_t reading_limited(const struct reading *r, const char *option, uint32_t ms_max,
+                         const char *too_long);
 
 #endif

@@ -64,7 +64,9 @@ bool outbox_put(enum outlet outlet, const void *bytes, size_t size, uint32_t mar
 
     assert(outlet < OUTLET_COUNT && size <= OUTBOX_PIECE_MAX);
     if (outbox.fd == 0) return fwrite(bytes, 1, size, stderr) == size;
-    outbox.piece.head = (struct outbox_head){ .outlet = outlet, .dropped = outbox.dropped[outlet], .mark = mark };
+    outbox.piece.head = (struct outbox_head){
+        .outlet = outlet, .dropped = outbox.dropped[outlet], .mark = mark
+    };
     memmove(outbox.piece.text, bytes, size);
     do sent = send(outbox.fd, &outbox.piece, sizeof outbox.piece.head + size, MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
@@ -89,14 +91,17 @@ static bool wait_for(short events, uint64_t until_us)
     uint64_t now = redlock_now_us();
     struct pollfd fd = { .fd = outbox.fd, .events = events };
 
-    return now < until_us && (poll(&fd, 1, (int)((until_us - now) / 1000) + 1) >= 0 || errno == EINTR) && !(fd.revents & POLLHUP);
+    return now < until_us &&
+           (poll(&fd, 1, (int)((until_us - now) / 1000) + 1) >= 0 || errno == EINTR) &&
+           !(fd.revents & POLLHUP);
 }
 
 /* The reader ends when it has written all. */
 void outbox_close(uint64_t until_us)
 {
     if (outbox.fd == 0) return;
-    while (outbox.dropped[OUTLET_STDERR] > 0 && !outbox_put(OUTLET_STDERR, "", 0, 0) && wait_for(POLLOUT, until_us)) { }
+    while (outbox.dropped[OUTLET_STDERR] > 0 && !outbox_put(OUTLET_STDERR, "", 0, 0) &&
+           wait_for(POLLOUT, until_us)) {}
     (void)shutdown(outbox.fd, SHUT_WR);
     while (wait_for(0, until_us)) { }
     outbox_leave();

@@ -1,5 +1,6 @@
-/* All that is told, on its way out. Where a lock is held or waited for no word may block (S29): so it goes to a process of its own,
- * see writer.h, as far as there is room, and what finds none is counted and told later. Elsewhere it is written at once. */
+/* All that is told, on its way out. Where a lock is held or waited for no word may block (S29): so
+ * it goes to a process of its own, see writer.h, as far as there is room, and what finds none is
+ * counted and told later. Elsewhere it is written at once. */
 #ifndef OUTBOX_H
 #define OUTBOX_H
 
@@ -15,7 +16,8 @@ enum { OUTBOX_PIECE_MAX = 64 * 1024 };
 /* What goes through the socket, as a whole or not at all. */
 struct outbox_head {
     uint32_t outlet, dropped;   /* dropped: so many pieces for it before this one. */
-    uint32_t mark;              /* A number between the two ends: where in a line the log tells what was dropped, ... */
+    /* A number between the two ends: where in a line the log tells what was dropped, ... */
+    uint32_t mark;
 };
 
 /* From here on all goes to the process at the other end of *reader. False: errno says why. */

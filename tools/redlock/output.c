@@ -59,7 +59,8 @@ bool output_written(const char *what)
 {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout)) return true;
-    say("%s could not be written%s%s", what, errno ? ": " : "", errno ? text_system_error(errno) : "");
+    say("%s could not be written%s%s", what, errno ? ": " : "",
+        errno ? text_system_error(errno) : "");
     return false;
 }
 
@@ -121,13 +122,15 @@ static void json_outcome(FILE *file, const char *name, int code, const char *tex
     (void)fputc(',', file);
 }
 
-void output_json_begin(FILE *file, const struct output *output, const char *resource, enum redlock_status status, const char *text)
+void output_json_begin(FILE *file, const struct output *output, const char *resource,
+                       enum redlock_status status, const char *text)
 {
     output_json_head(file, output, resource);
     json_outcome(file, status_name(status), (int)status, text ? text : redlock_status_text(status));
 }
 
-void output_json_begin_bytes(FILE *file, const struct output *output, const void *resource, size_t size, const char *text)
+void output_json_begin_bytes(FILE *file, const struct output *output, const void *resource,
+                             size_t size, const char *text)
 {
     assert(resource || size == 0);
     json_command(file, output);
@@ -155,7 +158,8 @@ static void json_failure(const char *name, int code, const char *text)
 
     output_json_head(file, current, NULL);
     json_outcome(file, name, code, text);
-    if (current->runs) (void)print_to(file, "\"exit\":%d,\"reason\":\"not acquired\",", EXIT_TROUBLE);
+    if (current->runs)
+        (void)print_to(file, "\"exit\":%d,\"reason\":\"not acquired\",", EXIT_TROUBLE);
     (void)fputs("\"nodes\":[]}\n", file);
     output_json_end(current);
     if (file == stdout) (void)output_written("the result");
@@ -193,8 +197,8 @@ void output_refuse(const char *command, const char *format, va_list arguments)
         output_mistake(text);
     } else {
         text_say(format, arguments);
-        (void)print_to(outbox_compose(), "Try '%s %s%s--help' for more information.\n", current->program, command ? command : "",
-                       command ? " " : "");
+        (void)print_to(outbox_compose(), "Try '%s %s%s--help' for more information.\n",
+                       current->program, command ? command : "", command ? " " : "");
         (void)outbox_send(OUTLET_STDERR, 0);
     }
     exit(EXIT_TROUBLE);

@@ -39,7 +39,8 @@ static void put_padding(struct sink *sink, char c, size_t size, int width)
 }
 
 /* sign: "-", or "". */
-static void put_field(struct sink *sink, const struct field *field, const char *sign, const char *bytes, size_t size)
+static void put_field(struct sink *sink, const struct field *field, const char *sign,
+                      const char *bytes, size_t size)
 {
     size_t all = size + strlen(sign);
     bool has_zeros = field->has_zeros && !field->is_left;
@@ -51,7 +52,8 @@ static void put_field(struct sink *sink, const struct field *field, const char *
     if (field->is_left) put_padding(sink, ' ', all, field->width);
 }
 
-static void put_number(struct sink *sink, const struct field *field, const char *sign, uint64_t number, unsigned base)
+static void put_number(struct sink *sink, const struct field *field, const char *sign,
+                       uint64_t number, unsigned base)
 {
     char digits[DIGITS_MAX], *at = digits + sizeof digits;
 
@@ -66,7 +68,8 @@ static void put_string(struct sink *sink, const struct field *field, const char 
     const char *end = field->precision < 0 ? NULL : memchr(text, '\0', (size_t)field->precision);
 
     assert(text);
-    put_field(sink, field, "", text, end || field->precision < 0 ? strlen(text) : (size_t)field->precision);
+    put_field(sink, field, "", text,
+              end || field->precision < 0 ? strlen(text) : (size_t)field->precision);
 }
 
 /* A va_list is an array in some ABIs, so it is handed on within a structure. */
@@ -112,7 +115,8 @@ static struct field read_field(const char **at, struct arguments *arguments)
 static uint64_t take_unsigned(struct arguments *arguments, unsigned longs)
 {
     if (longs == 0) return va_arg(arguments->list, unsigned);
-    return longs == 1 ? va_arg(arguments->list, unsigned long) : va_arg(arguments->list, unsigned long long);
+    return longs == 1 ? va_arg(arguments->list, unsigned long)
+                      : va_arg(arguments->list, unsigned long long);
 }
 
 static int64_t take_signed(struct arguments *arguments, unsigned longs)
@@ -123,10 +127,12 @@ static int64_t take_signed(struct arguments *arguments, unsigned longs)
 
 static void put_signed(struct sink *sink, const struct field *field, int64_t number)
 {
-    put_number(sink, field, number < 0 ? "-" : "", number < 0 ? 0 - (uint64_t)number : (uint64_t)number, 10);
+    put_number(sink, field, number < 0 ? "-" : "",
+               number < 0 ? 0 - (uint64_t)number : (uint64_t)number, 10);
 }
 
-static void put_conversion(struct sink *sink, const struct field *field, char conversion, struct arguments *arguments)
+static void put_conversion(struct sink *sink, const struct field *field, char conversion,
+                           struct arguments *arguments)
 {
     char c;
 

@@ -1,5 +1,6 @@
-/* printf(3) for whole numbers and texts: %s %c %d %u %x %%, with widths, precisions, '-' and '0', and the lengths h, l, ll, z. A
- * libc links five times as much for its own, most of it for numbers with a point and for wide characters. */
+/* printf(3) for whole numbers and texts: %s %c %d %u %x %%, with widths, precisions, '-' and '0',
+ * and the lengths h, l, ll, z. A libc links five times as much for its own, most of it for numbers
+ * with a point and for wide characters. */
 #ifndef PRINT_H
 #define PRINT_H
 
@@ -13,7 +14,8 @@
 #define PRINT_LIKE(format_at, arguments_at)
 #endif
 
-/* As printf, fprintf and snprintf: they return how many bytes there are, of a text how many there would be with room for all. */
+/* As printf, fprintf and snprintf: they return how many bytes there are, of a text how many there
+ * would be with room for all. */
 int print(const char *format, ...) PRINT_LIKE(1, 2);
 int print_to(FILE *file, const char *format, ...) PRINT_LIKE(2, 3);
 int print_text(char *text, size_t size, const char *format, ...) PRINT_LIKE(3, 4);

@@ -12,8 +12,8 @@ struct process {
     bool has_ended;
 };
 
-/* Looks for it. From now on another process that is given the same number later is not mistaken for it; but it is where there are
- * no such descriptors, if that happens between two looks. */
+/* Looks for it. From now on another process that is given the same number later is not mistaken for
+ * it; but it is where there are no such descriptors, if that happens between two looks. */
 void process_open(struct process *process, pid_t pid);
 
 bool process_lives(struct process *process);

@@ -9,7 +9,8 @@
 
 static const char proclaim_script[] = PROCLAIM_SCRIPT, resign_script[] = RESIGN_SCRIPT;
 
-static void say_script(struct ask_all *all, const char *script, const struct proclamation *p, const struct settings *settings)
+static void say_script(struct ask_all *all, const char *script, const struct proclamation *p,
+                       const struct settings *settings)
 {
     assert(settings->name_count == 1);
     ask_all_argument(all, "EVAL");

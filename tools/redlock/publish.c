@@ -8,7 +8,8 @@
 
 static struct ask_all all;      /* One process waits for one lock at a time. */
 
-/* On a channel that nobody hears. The empty message is none that a waiting client would take for its own either. */
+/* On a channel that nobody hears. The empty message is none that a waiting client would take for
+ * its own either. */
 static void begin(struct session *session)
 {
     assert(all.argument_count == 0);
@@ -27,8 +28,10 @@ static void hear(struct session *session, unsigned k)
     if (!all.is_asked[k] || redlock_question_status(&all.questions[k]) == REDLOCK_PENDING) return;
     if (!ask_all_answer(&all, k, &item) && item.type == REDLOCK_ITEM_ERROR && item.size > 7 &&
         memcmp(item.bytes, "NOPERM ", 7) == 0)
-        say("node %u (%s): a release wakes nobody there, so that it is noticed late (allow it: +publish &redlock:*; "
-            "or, without wake-ups: --no-wake-ups)", k, redlock_node_address(&session->client, k));
+        say("node %u (%s): a release wakes nobody there, so that it is noticed late (allow it: "
+            "+publish &redlock:*; "
+            "or, without wake-ups: --no-wake-ups)",
+            k, redlock_node_address(&session->client, k));
     all.is_asked[k] = false;
 }
 
@@ -37,7 +40,9 @@ void publish_watch(struct session *session)
     const struct settings *settings = session->settings;
     bool is_waiting = redlock_attempt_status(&session->lock) == REDLOCK_TAKEN;
 
-    if (!settings->options.engine.wake_ups || settings->wait_ms == 0 || settings->output.json || settings->redisson) return;
+    if (!settings->options.engine.wake_ups || settings->wait_ms == 0 || settings->output.json ||
+        settings->redisson)
+        return;
     if (all.argument_count == 0 && is_waiting) begin(session);
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) hear(session, k);
 }

@@ -1,5 +1,5 @@
-/* A shared lock is "~shared" in the resource's own key, and its readers are in a sorted set beside it, each with the time until
- * which it reads, by the node's clock. */
+/* A shared lock is "~shared" in the resource's own key, and its readers are in a sorted set beside
+ * it, each with the time until which it reads, by the node's clock. */
 #include "readers.h"
 
 #include <string.h>
@@ -8,7 +8,8 @@
 #include "command_scripts.h"
 #include "print.h"
 
-enum { CANDIDATES_MAX = 4 * READERS_SHOWN_MAX };      /* Of nodes that were told of different ones. */
+/* Of nodes that were told of different ones. */
+enum { CANDIDATES_MAX = 4 * READERS_SHOWN_MAX };
 
 static const char marker[] = "~shared";
 
@@ -45,7 +46,8 @@ static void hear_writer(struct readers *readers, const struct redlock_item *item
 {
     uint64_t since = 0;
 
-    for (size_t i = 0; i < item->size && i < 17 && item->bytes[i] >= '0' && item->bytes[i] <= '9'; i++)
+    for (size_t i = 0; i < item->size && i < 17 && item->bytes[i] >= '0' && item->bytes[i] <= '9';
+         i++)
         since = since * 10 + (uint64_t)(item->bytes[i] - '0');
     if (since == 0) return;
     if (!readers->has_writer || since < readers->writer_wall_us) readers->writer_wall_us = since;
@@ -78,12 +80,14 @@ static void hear_node(struct readers *readers, struct told *told, struct redlock
         if (item.depth == 0) continue;
         if (item.type == REDLOCK_ITEM_BULK && at >= 2) {
             if (item.first) size = 0;
-            size += (size_t)print_text(value + size, sizeof value - size, "%.*s", (int)item.size, (const char *)item.bytes);
+            size += (size_t)print_text(value + size, sizeof value - size, "%.*s", (int)item.size,
+                                       (const char *)item.bytes);
             if (size >= sizeof value) size = sizeof value - 1;
         }
         if (at == 0) told->is_cut |= item.integer > READERS_SHOWN_MAX;
         if (at == 1 && item.first) hear_writer(readers, &item);
-        if (at >= 3 && at % 2 == 1 && item.type == REDLOCK_ITEM_INTEGER) hear_reader(told, value, item.integer);
+        if (at >= 3 && at % 2 == 1 && item.type == REDLOCK_ITEM_INTEGER)
+            hear_reader(told, value, item.integer);
         at += item.last;
     }
     readers->answers += at >= 2;
@@ -95,7 +99,8 @@ static void keep_holders(struct readers *readers, const struct told *told, unsig
     readers->are_more = told->is_cut;
     for (unsigned i = 0; i < told->count; i++) {
         if (told->readers[i].nodes < quorum) continue;
-        if (readers->count < READERS_SHOWN_MAX) readers->readers[readers->count++] = told->readers[i];
+        if (readers->count < READERS_SHOWN_MAX)
+            readers->readers[readers->count++] = told->readers[i];
         else                                    readers->are_more = true;
     }
 }
@@ -107,7 +112,8 @@ void readers_look(struct readers *readers, struct session *session, const char *
     char members[REDLOCK_RESOURCE_MAX + sizeof REDLOCK_READERS_SUFFIX];
     char writer[REDLOCK_RESOURCE_MAX + sizeof REDLOCK_WRITER_SUFFIX];
     char most[8];
-    uint64_t until = redlock_now_us() + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
+    uint64_t until =
+        redlock_now_us() + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
     unsigned count = redlock_node_count(&session->client);
 
     *readers = (struct readers){ .count = 0 };

@@ -7,7 +7,8 @@
 enum { READERS_SHOWN_MAX = 16 };
 
 struct reader {
-    char value[REDLOCK_VALUE_TEXT + 1];     /* Its token, and behind a blank its name if it gave one. */
+    /* Its token, and behind a blank its name if it gave one. */
+    char value[REDLOCK_VALUE_TEXT + 1];
     uint32_t ends_in_ms;                    /* The longest that a node keeps it for. */
     unsigned nodes;                         /* On so many of them. */
 };
@@ -18,7 +19,8 @@ struct readers {
     bool has_writer;                /* One waits to have it alone: */
     uint64_t writer_wall_us;        /* since then, by its wall clock. */
     unsigned answers;               /* Nodes that told. */
-    struct reader readers[READERS_SHOWN_MAX];   /* Those on a quorum of nodes: the others are attempts, or what is left of them. */
+    /* Those on a quorum of nodes: the others are attempts, or what is left of them. */
+    struct reader readers[READERS_SHOWN_MAX];
 };
 
 /* Is this what nodes store in place of a token while a lock is shared? */

@@ -56,7 +56,8 @@ static int replace(const char *path, bool (*write)(void *context, int fd), void 
 
 bool replace_file(const char *path, bool (*write)(void *context, int fd), void *context)
 {
-    void (*was)(int) = signal(SIGXFSZ, SIG_IGN);    /* A limit on the size of files is an error like others. */
+    /* A limit on the size of files is an error like others. */
+    void (*was)(int) = signal(SIGXFSZ, SIG_IGN);
     int error = replace(path, write, context);
 
     assert(path && write);

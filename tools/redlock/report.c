@@ -10,7 +10,8 @@
 #include "text.h"
 #include "tls.h"
 
-enum { ROUND_SHORT_US = 20000 };     /* An extension that began so shortly before the end is no sign that a node hangs. */
+/* An extension that began so shortly before the end is no sign that a node hangs. */
+enum { ROUND_SHORT_US = 20000 };
 
 /* ---- Nodes ---- */
 
@@ -22,35 +23,45 @@ static const char *trouble_advice(const struct output *output, enum redlock_trou
     case REDLOCK_TROUBLE_NEW:
     case REDLOCK_TROUBLE_NOSCRIPT:
     case REDLOCK_TROUBLE_OTHER_ERROR:  return NULL;
-    case REDLOCK_TROUBLE_UNREACHABLE:  return "is the server running there, and is the address right?";
+    case REDLOCK_TROUBLE_UNREACHABLE:
+        return "is the server running there, and is the address right?";
     case REDLOCK_TROUBLE_CLOSED:       return "the server's log may say why";
-    case REDLOCK_TROUBLE_SILENT:       return "it hangs, or the network does; if it is only slow: --node-timeout";
+    case REDLOCK_TROUBLE_SILENT:
+        return "it hangs, or the network does; if it is only slow: --node-timeout";
     case REDLOCK_TROUBLE_PROTOCOL:     return "is it a Redis server, and without TLS?";
     case REDLOCK_TROUBLE_RESTARTED:    return "wait; or, for throw-away servers: --guard 0";
     case REDLOCK_TROUBLE_SAME_SERVER:  return "name each server once";
     case REDLOCK_TROUBLE_REPLICA:
-    case REDLOCK_TROUBLE_READONLY:     return "name servers that are no replicas: they must be independent";
-    case REDLOCK_TROUBLE_CLUSTER:      return "name a server of its own; or the one endpoint of a service: redis://HOST?managed=1";
-    case REDLOCK_TROUBLE_MOVED:        return "name the server of that address, which has this resource";
+    case REDLOCK_TROUBLE_READONLY:
+        return "name servers that are no replicas: they must be independent";
+    case REDLOCK_TROUBLE_CLUSTER:
+        return "name a server of its own; or the one endpoint of a service: redis://HOST?managed=1";
+    case REDLOCK_TROUBLE_MOVED: return "name the server of that address, which has this resource";
     case REDLOCK_TROUBLE_CLUSTERDOWN:  return "wait until one server has the slot of this resource";
     case REDLOCK_TROUBLE_SENTINEL:     return "name its master: sentinel://HOST,HOST,HOST/NAME";
     case REDLOCK_TROUBLE_NO_IDENTITY:
-        return "without run_id (or process_id), redis_mode and role nobody sees a restart: name servers that tell them";
+        return "without run_id (or process_id), redis_mode and role nobody sees a restart: name "
+               "servers that tell them";
     case REDLOCK_TROUBLE_NOAUTH:       return "set REDLOCK_PASSWORD, or give --password-file";
     case REDLOCK_TROUBLE_WRONGPASS:    return "check the password and --user";
     case REDLOCK_TROUBLE_NOPERM:       return NULL;     /* See rights.h. */
     case REDLOCK_TROUBLE_AHEAD:
-        return output->has_no_ticket_option ? "set the clock that is wrong, by NTP"
-                              : "set the clock that is wrong, by NTP; or, if no ticket is needed: --no-ticket";
+        return output->has_no_ticket_option
+                   ? "set the clock that is wrong, by NTP"
+                   : "set the clock that is wrong, by NTP; or, if no ticket is needed: --no-ticket";
     case REDLOCK_TROUBLE_LOADING:      return "wait until it has loaded its data";
-    case REDLOCK_TROUBLE_OOM:          return "raise its maxmemory; maxmemory-policy must be noeviction";
-    case REDLOCK_TROUBLE_MISCONF:      return "it cannot save its data: see its log, and whether its disk is full";
+    case REDLOCK_TROUBLE_OOM: return "raise its maxmemory; maxmemory-policy must be noeviction";
+    case REDLOCK_TROUBLE_MISCONF:
+        return "it cannot save its data: see its log, and whether its disk is full";
     case REDLOCK_TROUBLE_MASTERDOWN:   return "it is a replica: name servers that are independent";
     case REDLOCK_TROUBLE_NOREPLICAS:   return "its replicas are away: see min-replicas-to-write";
     case REDLOCK_TROUBLE_BUSY:         return "a script keeps it busy: SCRIPT KILL";
-    case REDLOCK_TROUBLE_WRONGTYPE:    return "held by a lock of another kind, or no lock at all: choose another RESOURCE";
-    case REDLOCK_TROUBLE_MAX_CLIENTS:  return "raise its maxclients, or find who keeps connections open";
-    case REDLOCK_TROUBLE_DENIED:       return "protected mode: set a password there (requirepass), or protected-mode no";
+    case REDLOCK_TROUBLE_WRONGTYPE:
+        return "held by a lock of another kind, or no lock at all: choose another RESOURCE";
+    case REDLOCK_TROUBLE_MAX_CLIENTS:
+        return "raise its maxclients, or find who keeps connections open";
+    case REDLOCK_TROUBLE_DENIED:
+        return "protected mode: set a password there (requirepass), or protected-mode no";
     }
     return NULL;
 }
@@ -58,8 +69,8 @@ static const char *trouble_advice(const struct output *output, enum redlock_trou
 static void say_advice(struct session *session, unsigned k, const char *text, const char *advice)
 {
     assert(k < redlock_node_count(&session->client));
-    say("node %u (%s): %s%s%s%s", k, redlock_node_address(&session->client, k), text, advice ? " (" : "",
-        advice ? advice : "", advice ? ")" : "");
+    say("node %u (%s): %s%s%s%s", k, redlock_node_address(&session->client, k), text,
+        advice ? " (" : "", advice ? advice : "", advice ? ")" : "");
 }
 
 /* That no socket could be had is not the node's fault. */
@@ -68,19 +79,24 @@ static bool is_for_want_of_files(const char *text)
     return strncmp(text, "too many open files", 19) == 0;
 }
 
-static const char *advice_on(const struct session *session, const char *text, enum redlock_trouble trouble)
+static const char *advice_on(const struct session *session, const char *text,
+                             enum redlock_trouble trouble)
 {
     const char *advice = tls_advice(text);
 
     if (advice) return advice;
     if (trouble == REDLOCK_TROUBLE_NOPERM) return rights_advice(session->rights);
     if (text_lasting_advice(text)) return text_lasting_advice(text);
-    if (strstr(text, "has no run_id") == text) return "wait; or, if no node has a replica: --trust-unknown";
-    if (strcmp(text, "connection reset") == 0) return "is the server running there, or does it want TLS: rediss://?";
-    return is_for_want_of_files(text) ? "raise the limit of open files: ulimit -n" : trouble_advice(session->output, trouble);
+    if (strstr(text, "has no run_id") == text)
+        return "wait; or, if no node has a replica: --trust-unknown";
+    if (strcmp(text, "connection reset") == 0)
+        return "is the server running there, or does it want TLS: rediss://?";
+    return is_for_want_of_files(text) ? "raise the limit of open files: ulimit -n"
+                                      : trouble_advice(session->output, trouble);
 }
 
-static void say_node(struct session *session, unsigned k, const char *text, enum redlock_trouble trouble)
+static void say_node(struct session *session, unsigned k, const char *text,
+                     enum redlock_trouble trouble)
 {
     say_advice(session, k, text, advice_on(session, text, trouble));
 }
@@ -97,9 +113,11 @@ static bool report_trouble(struct session *session, unsigned k)
 
     assert(k < redlock_node_count(&session->client));
     if (note->is_voting)
-        say_advice(session, k, note->text, session->output->has_no_ticket_option
-                   ? trouble_advice(session->output, REDLOCK_TROUBLE_RESTARTED)
-                   : "wait; or, if no ticket is needed: --no-ticket; for throw-away servers: --guard 0");
+        say_advice(session, k, note->text,
+                   session->output->has_no_ticket_option
+                       ? trouble_advice(session->output, REDLOCK_TROUBLE_RESTARTED)
+                       : "wait; or, if no ticket is needed: --no-ticket; for throw-away servers: "
+                         "--guard 0");
     else if (is_trouble(note))
         say_node(session, k, note->text, note->trouble);
     return is_trouble(note);
@@ -115,7 +133,8 @@ static enum redlock_vote vote_so_far(const struct session *session, unsigned k)
 
 static void report_node(struct session *session, unsigned k, bool owes_answer)
 {
-    if (redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_GRANTED || report_trouble(session, k)) return;
+    if (redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_GRANTED || report_trouble(session, k))
+        return;
     if (owes_answer && session->notes[k].trouble == REDLOCK_TROUBLE_NONE)
         say_node(session, k, "no answer in time", REDLOCK_TROUBLE_SILENT);
 }
@@ -134,7 +153,8 @@ void report_unreleased(struct session *session)
     }
 }
 
-/* Had the node time to answer a round that the end of the validity cut short? One that did not grant the round before had that. */
+/* Had the node time to answer a round that the end of the validity cut short? One that did not
+ * grant the round before had that. */
 static bool had_time(const struct session *session, unsigned k)
 {
     const struct redlock_round *round = redlock_last_round(&session->lock);
@@ -160,7 +180,8 @@ void report_loss(struct session *session)
 void report_same_servers(struct session *session)
 {
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++)
-        if (session->notes[k].trouble == REDLOCK_TROUBLE_SAME_SERVER) (void)report_trouble(session, k);
+        if (session->notes[k].trouble == REDLOCK_TROUBLE_SAME_SERVER)
+            (void)report_trouble(session, k);
 }
 
 const char *report_why_missing(const struct session *session, unsigned k, const char **advice)
@@ -188,8 +209,9 @@ void report_missing_vote(struct session *session, unsigned k)
 {
     const char *advice, *text = report_why_missing(session, k, &advice);
 
-    say_of_resource("kept without node %u (%s): %s%s%s%s", k, redlock_node_address(&session->client, k), text,
-                    advice ? " (" : "", advice ? advice : "", advice ? ")" : "");
+    say_of_resource("kept without node %u (%s): %s%s%s%s", k,
+                    redlock_node_address(&session->client, k), text, advice ? " (" : "",
+                    advice ? advice : "", advice ? ")" : "");
 }
 
 /* ---- Results ---- */
@@ -202,9 +224,13 @@ static const char *describe_holder(struct session *session, char *text, size_t s
 
     assert(size > 0);
     if (ms == REDLOCK_FOREVER)
-        (void)print_text(text, size, " (its key has no TTL, so it is no lock: choose another RESOURCE, or delete the key)");
+        (void)print_text(
+            text, size,
+            " (its key has no TTL, so it is no lock: choose another RESOURCE, or delete the key)");
     else if (ms == REDLOCK_UNTOLD) text[0] = '\0';
-    else (void)print_text(text, size, " (free in %s, if its holder does not extend it)", text_duration(duration, ms));
+    else
+        (void)print_text(text, size, " (free in %s, if its holder does not extend it)",
+                         text_duration(duration, ms));
     return text;
 }
 
@@ -217,7 +243,8 @@ static unsigned count_voters(struct session *session)
 
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         bool answers = redlock_vote_of(&session->lock, k) != REDLOCK_VOTE_UNKNOWN;
-        bool votes = session->wants_ticket ? redlock_node_gives_tickets(engine, k, now) : redlock_node_votes(engine, k, now);
+        bool votes = session->wants_ticket ? redlock_node_gives_tickets(engine, k, now)
+                                           : redlock_node_votes(engine, k, now);
         count += answers && votes && session->notes[k].trouble != REDLOCK_TROUBLE_AHEAD;
     }
     return count;
@@ -230,10 +257,11 @@ static unsigned quorum_of(struct session *session)
 
 const char *reserved_end(const char *name)
 {
-    static const char *const ends[] = {
-        REDLOCK_TICKET_SUFFIX, REDLOCK_WAITERS_SUFFIX, REDLOCK_LEADER_SUFFIX, REDLOCK_DONE_SUFFIX, REDLOCK_READERS_SUFFIX,
-        REDLOCK_WRITER_SUFFIX, REDLOCK_QUEUE_SUFFIX, REDLOCK_LEASE_SUFFIX, REDLOCK_GRANT_SUFFIX
-    };
+    static const char *const ends[] = { REDLOCK_TICKET_SUFFIX,  REDLOCK_WAITERS_SUFFIX,
+                                        REDLOCK_LEADER_SUFFIX,  REDLOCK_DONE_SUFFIX,
+                                        REDLOCK_READERS_SUFFIX, REDLOCK_WRITER_SUFFIX,
+                                        REDLOCK_QUEUE_SUFFIX,   REDLOCK_LEASE_SUFFIX,
+                                        REDLOCK_GRANT_SUFFIX };
     const char *end = strrchr(name, '#');
 
     assert(name);
@@ -242,7 +270,8 @@ const char *reserved_end(const char *name)
     return NULL;
 }
 
-/* Of a name that is refused. All names together have at most REDLOCK_RESOURCE_MAX bytes, each but the first with 8 bytes more. */
+/* Of a name that is refused. All names together have at most REDLOCK_RESOURCE_MAX bytes, each but
+ * the first with 8 bytes more. */
 static const char *describe_mistake(struct session *session, char *text, size_t size)
 {
     size_t sum = 0;
@@ -256,15 +285,21 @@ static const char *describe_mistake(struct session *session, char *text, size_t 
         sum += strlen(name) + (i > 0 ? 8 : 0);
     }
     if (text[0] == '\0')
-        (void)print_text(text, size, session->output->name_count == 1 ? ": write {%s}"
-                         : ": write the same braces into each name, for instance {%s}", session->output->names[0]);
+        (void)print_text(text, size,
+                         session->output->name_count == 1
+                             ? ": write {%s}"
+                             : ": write the same braces into each name, for instance {%s}",
+                         session->output->names[0]);
     if (sum > REDLOCK_RESOURCE_MAX)
-        (void)print_text(text, size, ": %zu bytes too long%s", sum - REDLOCK_RESOURCE_MAX, session->output->name_count == 1 ? ""
-                         : ", all names together, each but the first with 8 bytes more");
+        (void)print_text(text, size, ": %zu bytes too long%s", sum - REDLOCK_RESOURCE_MAX,
+                         session->output->name_count == 1
+                             ? ""
+                             : ", all names together, each but the first with 8 bytes more");
     return text;
 }
 
-static const char *describe_detail(struct session *session, enum redlock_status status, char *text, size_t size)
+static const char *describe_detail(struct session *session, enum redlock_status status, char *text,
+                                   size_t size)
 {
     unsigned count = redlock_node_count(&session->client), voters = count_voters(session);
 
@@ -273,7 +308,9 @@ static const char *describe_detail(struct session *session, enum redlock_status 
     if (status == REDLOCK_BAD_RESOURCE) return describe_mistake(session, text, size);
     if (status == REDLOCK_BAD_CLOCK)
         (void)print_text(text, size, " (set this machine's clock%s)",
-                         session->output->has_no_ticket_option ? "" : "; or, if no ticket is needed: --no-ticket");
+                         session->output->has_no_ticket_option
+                             ? ""
+                             : "; or, if no ticket is needed: --no-ticket");
     if (status == REDLOCK_NO_QUORUM && voters >= quorum_of(session))
         (void)print_text(text, size, ", but %u of %u can by now: try again", voters, count);
     else if (status == REDLOCK_NO_QUORUM)
@@ -303,7 +340,8 @@ void report_status(struct session *session, enum redlock_status status)
     }
     if (why == REDLOCK_TAKEN && session->output->quiet && !session->output->verbose) return;
     say_of_resource("%s%s%s%s", redlock_status_text(status), is_two ? ": " : "",
-                    is_two ? redlock_status_text(why) : "", describe_detail(session, why, detail, sizeof detail));
+                    is_two ? redlock_status_text(why) : "",
+                    describe_detail(session, why, detail, sizeof detail));
     report_nodes(session);
 }
 
@@ -313,10 +351,12 @@ void report_validity(struct session *session, const char *what)
 
     assert(what);
     if (redlock_ticket(&session->lock) > 0)
-        (void)print_text(ticket, sizeof ticket, ", with ticket %" PRIu64, redlock_ticket(&session->lock));
+        (void)print_text(ticket, sizeof ticket, ", with ticket %" PRIu64,
+                         redlock_ticket(&session->lock));
     say_of_resource("%s for %s, granted by %u of %u nodes so far%s", what,
-                    text_duration(duration, redlock_valid_ms(&session->lock)), redlock_confirmed(&session->lock),
-                    redlock_node_count(&session->client), ticket);
+                    text_duration(duration, redlock_valid_ms(&session->lock)),
+                    redlock_confirmed(&session->lock), redlock_node_count(&session->client),
+                    ticket);
     report_nodes(session);
 }
 

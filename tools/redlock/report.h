@@ -1,4 +1,5 @@
-/* Results of a session in words, with advice, and as JSON. Knows no settings, and decides nothing. */
+/* Results of a session in words, with advice, and as JSON. Knows no settings,
+ * and decides nothing. */
 #ifndef REPORT_H
 #define REPORT_H
 
@@ -10,8 +11,8 @@
 /* How a resource's name ends that is the project's own, as "#ticket". NULL: it is nobody else's. */
 const char *reserved_end(const char *name);
 
-/* How the last operation ended, and which nodes are in trouble; with --quiet not that another holds the lock. With --json an
- * object that has no more than that. */
+/* How the last operation ended, and which nodes are in trouble; with --quiet not that another holds
+ * the lock. With --json an object that has no more than that. */
 void report_status(struct session *session, enum redlock_status status);
 
 /* "acquired for 9.8 s, granted by 5 of 5 nodes so far", and which nodes are in trouble. */
@@ -36,10 +37,12 @@ void report_same_servers(struct session *session);
 const char *report_why_missing(const struct session *session, unsigned k, const char **advice);
 void report_missing_vote(struct session *session, unsigned k);
 
-/* Behind what the caller writes, members with a comma behind each: "quorum":...,"nodes":[...]} and a line feed. */
+/* Behind what the caller writes, members with a comma behind each: "quorum":...,"nodes":[...]} and
+ * a line feed. */
 void report_json_end(FILE *file, struct session *session);
 
-/* Of a node: the vote that counts at an end. One that has not come by then may come to be, so nobody knows it. */
+/* Of a node: the vote that counts at an end. One that has not come by then may come to be, so
+ * nobody knows it. */
 const char *report_vote_name(enum redlock_vote vote);
 
 #endif

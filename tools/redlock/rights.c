@@ -14,7 +14,8 @@ _Static_assert(sizeof table + 11 * sizeof "RESOURCE" < ADVICE_MAX * 3 / 4,
 
 unsigned rights_parts(const struct settings *settings)
 {
-    bool is_permit = settings->permits > 0, is_any_shared = settings->shared || settings_is_any_shared(settings);
+    bool is_permit = settings->permits > 0,
+         is_any_shared = settings->shared || settings_is_any_shared(settings);
     unsigned parts = RIGHTS_PART('l') | (settings->redisson ? RIGHTS_PART('j') : RIGHTS_PART('k'));
 
     if (is_permit)                                  parts |= RIGHTS_PART('n');
@@ -23,8 +24,9 @@ unsigned rights_parts(const struct settings *settings)
     if (settings->once_per_ms > 0)                  parts |= RIGHTS_PART('o');
     if (settings->command == COMMAND_LEAD)          parts |= RIGHTS_PART('e');
     if (!settings->options.engine.trust_unknown)    parts |= RIGHTS_PART('v');
-    if (settings->ticket)                           parts |= is_permit ? RIGHTS_PART('y') : RIGHTS_PART('t');
-    if (settings->options.engine.wake_ups && !settings->redisson) parts |= is_permit ? RIGHTS_PART('z') : RIGHTS_PART('w');
+    if (settings->ticket) parts |= is_permit ? RIGHTS_PART('y') : RIGHTS_PART('t');
+    if (settings->options.engine.wake_ups && !settings->redisson)
+        parts |= is_permit ? RIGHTS_PART('z') : RIGHTS_PART('w');
     return parts;
 }
 
@@ -90,7 +92,8 @@ const char *rights_advice(unsigned parts)
 
     assert(parts != 0);
     to = put_option(to, parts, RIGHTS_PART('v'), ": --trust-unknown");
-    if (!(parts & RIGHTS_PART('e'))) to = put_option(to, parts, RIGHTS_PART('t') | RIGHTS_PART('y'), ": --no-ticket");
+    if (!(parts & RIGHTS_PART('e')))
+        to = put_option(to, parts, RIGHTS_PART('t') | RIGHTS_PART('y'), ": --no-ticket");
     (void)put_option(to, parts, RIGHTS_PART('w') | RIGHTS_PART('z'), ": --no-wake-ups");
     return text;
 }

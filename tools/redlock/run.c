@@ -1,8 +1,9 @@
 /* run: a command that runs while the lock is held, and no longer.
  *
- * While it runs the library's keeper extends the lock every third of its TTL, and when that fails again and again as long as
- * there is time. Each new end of the validity is told to the guardian, which ends the command before it (see ward.h), so that
- * the command is dead before another client can have the lock. */
+ * While it runs the library's keeper extends the lock every third of its TTL, and when that fails
+ * again and again as long as there is time. Each new end of the validity is told to the guardian,
+ * which ends the command before it (see ward.h), so that the command is dead before another client
+ * can have the lock. */
 #define _GNU_SOURCE
 #include "commands.h"
 
@@ -33,7 +34,8 @@
 #include "votes.h"
 
 enum {
-    MARGIN_PART = 50,           /* Between SIGKILL and the end of the validity: a fiftieth of the TTL, */
+    /* Between SIGKILL and the end of the validity: a fiftieth of the TTL, */
+    MARGIN_PART = 50,
     MARGIN_MS_MAX = 100         /* at most this long. */
 };
 
@@ -89,8 +91,9 @@ static uint64_t last_term_at(const struct run *run, uint64_t now_us)
 
 /* ---- Ending the command ---- */
 
-/* Has a quorum answered that our token is not there, so that no extension can succeed any more? (REDLOCK_TAKEN says less: too
- * few of those that answered have it, and the others may yet answer.) */
+/* Has a quorum answered that our token is not there, so that no extension can succeed any more?
+ * (REDLOCK_TAKEN says less: too few of those that answered have it, and the others
+ * may yet answer.) */
 static bool is_forgotten(const struct run *run)
 {
     return run->kept == REDLOCK_TAKEN && lock_is_refused(run->session);
@@ -103,7 +106,8 @@ static const char *reason_of(const struct run *run, uint64_t now_us)
     if (run->ending == HELD_TOO_LONG) return "held for --max-hold";
     if (run->ending == EXTENDED_TOO_OFTEN) return "extended as often as --max-extensions allows";
     if (is_forgotten(run))
-        return "lost: too few nodes still have our token (deleted, flushed, evicted or overwritten)";
+        return "lost: too few nodes still have our token (deleted, flushed, evicted or "
+               "overwritten)";
     if (redlock_valid_us(&run->session->lock, now_us) == 0)
         return "lost: its validity has ended (was redlock stopped, or the machine asleep?)";
     return "lost: no quorum of nodes extended it in time";
@@ -114,10 +118,11 @@ static void end_command(struct run *run, enum ending ending, uint64_t now_us)
     assert(run->ending == NOT_ENDING && ending != NOT_ENDING);
     run->ending = ending;
     guardian_end(&run->guardian);
-    notify(&run->notifier, run->lead ? NULL : "STOPPING=1", "Ending the command, for want of the lock:",
-           run->settings->output.resource);
+    notify(&run->notifier, run->lead ? NULL : "STOPPING=1",
+           "Ending the command, for want of the lock:", run->settings->output.resource);
     if (ending == LOCK_LOST) log_transition(run->session, LOG_LOST, reason_of(run, now_us));
-    if (ending == LOCK_LOST && run->settings->meter) run->settings->meter->give_up(&run->session->lock);
+    if (ending == LOCK_LOST && run->settings->meter)
+        run->settings->meter->give_up(&run->session->lock);
     if (run->settings->output.json) return;
     say_of_resource("%s; the command is ended", reason_of(run, now_us));
     if (ending == LOCK_LOST) report_loss(run->session);
@@ -125,7 +130,8 @@ static void end_command(struct run *run, enum ending ending, uint64_t now_us)
 
 /* ---- Keeping the lock ---- */
 
-/* The keeper's own limit (S13) lies a TTL beyond --max-hold, so that the command has all of its grace. */
+/* The keeper's own limit (S13) lies a TTL beyond --max-hold, so that the command has all
+ * of its grace. */
 static void begin_keeping(struct run *run)
 {
     const struct holding *holding = run->holding;
@@ -135,14 +141,17 @@ static void begin_keeping(struct run *run)
     assert(!run->has_run);
     run->valid_until = valid_until(run, now);
     votes_begin(&run->votes, run->session);
-    if (holding->hold_at_least_ms > 0) run->leave_until = now + (uint64_t)holding->hold_at_least_ms * 1000;
+    if (holding->hold_at_least_ms > 0)
+        run->leave_until = now + (uint64_t)holding->hold_at_least_ms * 1000;
     if (holding->max_hold_ms > 0) run->hold_until = now + (uint64_t)holding->max_hold_ms * 1000;
     if (holding->max_extensions > 0 &&
-        redlock_keep(redlock_engine(&run->session->client), &run->session->lock, hold_ms, now) != REDLOCK_OK)
+        redlock_keep(redlock_engine(&run->session->client), &run->session->lock, hold_ms, now) !=
+            REDLOCK_OK)
         run->valid_until = now;     /* It has ended meanwhile. */
 }
 
-/* The keeper tells when something changes; that it has extended the lock can be seen by its validity. */
+/* The keeper tells when something changes; that it has extended the lock can be seen
+ * by its validity. */
 static void watch_keeper(struct run *run, uint64_t now_us)
 {
     enum redlock_status kept = redlock_lock_status(&run->session->lock);
@@ -159,8 +168,8 @@ static void watch_keeper(struct run *run, uint64_t now_us)
     if (!run->settings->output.verbose) return;
     if (is_extended) report_validity(run->session, "extended");
     if (!is_news || kept == REDLOCK_OK) return;
-    say_of_resource("not extended: %s",
-                    kept == REDLOCK_TAKEN ? "too few nodes still have our token" : redlock_status_text(kept));
+    say_of_resource("not extended: %s", kept == REDLOCK_TAKEN ? "too few nodes still have our token"
+                                                              : redlock_status_text(kept));
     if (kept == REDLOCK_TAKEN) report_loss(run->session);
     else if (kept != REDLOCK_EXTENSION_LIMIT) report_nodes(run->session);
 }
@@ -202,7 +211,9 @@ static uint64_t next_time(const struct run *run)
 {
     uint64_t now = redlock_now_us(), next = guardian_next(&run->guardian, now);
 
-    return run->ending != NOT_ENDING ? next : sooner(next, sooner(last_term_at(run, now), run->hold_until));
+    return run->ending != NOT_ENDING
+               ? next
+               : sooner(next, sooner(last_term_at(run, now), run->hold_until));
 }
 
 /* ---- Signals and the terminal ---- */
@@ -226,8 +237,9 @@ static void pass_signals_on(struct run *run)
     }
 }
 
-/* Stops as well, and the script around it, by the same signal: so the shell sees it, or another redlock, which gives the terminal
- * to what wanted to read from it: that is over in a moment. It sends SIGCONT when all are to go on. */
+/* Stops as well, and the script around it, by the same signal: so the shell sees it, or another
+ * redlock, which gives the terminal to what wanted to read from it: that is over in a moment. It
+ * sends SIGCONT when all are to go on. */
 static void stop_with_command(struct run *run, int number)
 {
     char duration[TEXT_DURATION_MAX];
@@ -242,12 +254,14 @@ static void stop_with_command(struct run *run, int number)
     signals_obey(number);
 }
 
-/* A command stopped by SIGSTOP was stopped on purpose: the lock is kept. One that wants the terminal gets it. */
+/* A command stopped by SIGSTOP was stopped on purpose: the lock is kept. One that wants the
+ * terminal gets it. */
 static void command_stopped(struct run *run, int number)
 {
     assert(number > 0);
     if (number == SIGSTOP || run->ending != NOT_ENDING) return;
-    if (number != SIGTSTP && terminal_give(&run->terminal, run->guardian.ward.child.pid)) guardian_signal(&run->guardian, SIGCONT);
+    if (number != SIGTSTP && terminal_give(&run->terminal, run->guardian.ward.child.pid))
+        guardian_signal(&run->guardian, SIGCONT);
     else stop_with_command(run, number);
 }
 
@@ -256,7 +270,8 @@ static void watch_start(struct run *run)
     if (run->has_run || !run->guardian.has_started || run->guardian.start_error) return;
     run->has_run = true;
     if (run->ending != NOT_ENDING) return;
-    notify(&run->notifier, run->lead ? NULL : "READY=1", "Held, the command runs:", run->settings->output.resource);
+    notify(&run->notifier, run->lead ? NULL : "READY=1",
+           "Held, the command runs:", run->settings->output.resource);
     if (run->lead) proclaim_begin(run->lead, run->session, run->holding->as);
 }
 
@@ -271,10 +286,12 @@ static void watch_command(struct run *run)
     watch_start(run);
     run->session->watched = guardian->reports;
     if (guardian->refused_error && !run->settings->output.json)
-        say_of_resource("cannot send signal %d to the command: %s", guardian->refused_signal, strerror(guardian->refused_error));
+        say_of_resource("cannot send signal %d to the command: %s", guardian->refused_signal,
+                        strerror(guardian->refused_error));
     guardian->refused_error = 0;
-    if (run->ending == NOT_ENDING && guardian->was_killed)          end_command(run, GUARDIAN_KILLED, now);
-    else if (run->ending == NOT_ENDING && guardian->ward.is_ending) end_command(run, ending_by_time(run, now), now);
+    if (run->ending == NOT_ENDING && guardian->was_killed) end_command(run, GUARDIAN_KILLED, now);
+    else if (run->ending == NOT_ENDING && guardian->ward.is_ending)
+        end_command(run, ending_by_time(run, now), now);
     stopped_by = guardian->ward.child.stopped_by;
     guardian->ward.child.stopped_by = 0;
     if (stopped_by) command_stopped(run, stopped_by);
@@ -285,7 +302,8 @@ static void supervise(struct run *run)
     begin_keeping(run);
     while (!run->guardian.is_gone && !run->guardian.start_error) {
         session_wait(run->session, next_time(run));
-        keep_lock(run);         /* First of all: nothing goes on, and no end counts, that comes after the validity. */
+        /* First of all: nothing goes on, and no end counts, that comes after the validity. */
+        keep_lock(run);
         pass_signals_on(run);
         watch_command(run);
     }
@@ -301,8 +319,8 @@ static void set_resources(const struct settings *settings)
 
     assert(settings->name_count > 0);
     for (unsigned i = 0; i < settings->name_count && used < sizeof variable; i++)
-        used += (size_t)print_text(variable + used, sizeof variable - used, "%s%s", i > 0 ? "\n" : "REDLOCK_RESOURCE=",
-                                   settings->names[i]);
+        used += (size_t)print_text(variable + used, sizeof variable - used, "%s%s",
+                                   i > 0 ? "\n" : "REDLOCK_RESOURCE=", settings->names[i]);
     environment_put(variable);
 }
 
@@ -326,7 +344,8 @@ static int start_guardian(struct run *run, struct settings *settings)
     assert(run->holding->program);
     run->is_within = getenv("REDLOCK_TOKEN") != NULL;
     set_resources(run->settings);
-    if (!run->settings->ticket) environment_take("REDLOCK_TICKET");       /* That of a lock around this one. */
+    /* That of a lock around this one. */
+    if (!run->settings->ticket) environment_take("REDLOCK_TICKET");
     environment_take("REDLOCK_PERIOD");
     environment_take("REDLOCK_SLOT");
     if (run->settings->once_per_ms > 0) {
@@ -337,7 +356,8 @@ static int start_guardian(struct run *run, struct settings *settings)
     error = guardian_start(&run->guardian, settings, run->holding, margin_ms(settings));
     if (error) output_system_failure("the guardian of the command", error);
     else if (!tree_is_told())
-        say_of_resource("without /proc what leaves the command's process group (setsid) is not ended with it: mount /proc");
+        say_of_resource("without /proc what leaves the command's process group (setsid) is not "
+                        "ended with it: mount /proc");
     return error;
 }
 
@@ -347,10 +367,11 @@ static void set_environment(struct run *run)
     char value[REDLOCK_VALUE_TEXT + 1], kind[KIND_TEXT_MAX];
 
     redlock_value(redlock_engine(&run->session->client), lock, value);
-    guardian_set(&run->guardian, "REDLOCK_TOKEN=%.*s%s%s", REDLOCK_TOKEN_TEXT, value, kind_text(run->session, kind),
-                 value + REDLOCK_TOKEN_TEXT);
+    guardian_set(&run->guardian, "REDLOCK_TOKEN=%.*s%s%s", REDLOCK_TOKEN_TEXT, value,
+                 kind_text(run->session, kind), value + REDLOCK_TOKEN_TEXT);
     if (redlock_slot(lock) > 0) guardian_set(&run->guardian, "REDLOCK_SLOT=%u", redlock_slot(lock));
-    if (run->settings->ticket) guardian_set(&run->guardian, "REDLOCK_TICKET=%" PRIu64, redlock_ticket(lock));
+    if (run->settings->ticket)
+        guardian_set(&run->guardian, "REDLOCK_TICKET=%" PRIu64, redlock_ticket(lock));
     guardian_set(&run->guardian, "REDLOCK_VALID_MS=%" PRIu32, redlock_valid_ms(lock));
 }
 
@@ -360,16 +381,20 @@ static int report_start(struct run *run, int error)
     const struct settings *settings = run->settings;
 
     assert(error != 0);
-    run->refusal = error == ECANCELED ? "lost: its validity had ended before the command could begin"
-                 : error == ESRCH     ? "the guardian was killed" : text_system_error(error);
+    run->refusal = error == ECANCELED
+                       ? "lost: its validity had ended before the command could begin"
+                   : error == ESRCH ? "the guardian was killed"
+                                    : text_system_error(error);
     if (!settings->output.json && error == ECANCELED) say_of_resource("%s", run->refusal);
-    else if (!settings->output.json)                  say("cannot run %s: %s", run->holding->program[0], run->refusal);
+    else if (!settings->output.json)
+        say("cannot run %s: %s", run->holding->program[0], run->refusal);
     if (error == ECANCELED) return EXIT_LOST;
     if (error == ESRCH) return EXIT_TROUBLE;
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-/* Lets it begin, and sees it through: its start is one event among others, for it may take longer than the lock is valid. */
+/* Lets it begin, and sees it through: its start is one event among others, for it may take longer
+ * than the lock is valid. */
 static int run_to_its_end(struct run *run)
 {
     bool is_refused;
@@ -377,17 +402,20 @@ static int run_to_its_end(struct run *run)
     assert(!run->has_run);
     set_environment(run);
     signals_catch_more();
-    if (!guardian_run(&run->guardian, valid_until(run, redlock_now_us()))) return report_start(run, ESRCH);
+    if (!guardian_run(&run->guardian, valid_until(run, redlock_now_us())))
+        return report_start(run, ESRCH);
     run->session->watched = run->guardian.reports;
     supervise(run);
     is_refused = run->guardian.start_error && run->ending == NOT_ENDING;
     return is_refused ? report_start(run, run->guardian.start_error) : 0;
 }
 
-/* The keyboard's signal was meant for the script around the command as well, but the command had the terminal. */
+/* The keyboard's signal was meant for the script around the command as well, but the command had
+ * the terminal. */
 static void pass_interrupt_back(const struct run *run)
 {
-    int status = run->guardian.ward.child.status, number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    int status = run->guardian.ward.child.status,
+        number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
     if (!run->terminal.is_given || (number != SIGINT && number != SIGQUIT)) return;
     (void)signal(number, SIG_IGN);
@@ -407,7 +435,8 @@ static bool is_to_be_left(const struct run *run)
 {
     uint64_t now = redlock_now_us();
 
-    return run->ending == NOT_ENDING && now < run->leave_until && redlock_valid_us(&run->session->lock, now) > 0;
+    return run->ending == NOT_ENDING && now < run->leave_until &&
+           redlock_valid_us(&run->session->lock, now) > 0;
 }
 
 /* The lock stays behind, held by nobody, until --hold-at-least is over. */
@@ -419,13 +448,15 @@ static void leave_held(struct run *run)
     assert(run->leave_until > 0);
     run->kept = status;
     run->is_gone = is_forgotten(run);
-    log_transition(run->session, run->is_gone ? LOG_LOST : LOG_LEFT, status == REDLOCK_OK ? NULL : redlock_status_text(status));
+    log_transition(run->session, run->is_gone ? LOG_LOST : LOG_LEFT,
+                   status == REDLOCK_OK ? NULL : redlock_status_text(status));
     if (run->is_gone || run->settings->output.json) return;
     if (status != REDLOCK_OK) {
         say_of_resource("not held for all of --hold-at-least: %s", redlock_status_text(status));
         report_loss(run->session);
     } else if (run->settings->output.verbose) {
-        say_of_resource("left held for another %s", text_duration(duration, redlock_valid_ms(&run->session->lock)));
+        say_of_resource("left held for another %s",
+                        text_duration(duration, redlock_valid_ms(&run->session->lock)));
     }
 }
 
@@ -436,7 +467,9 @@ static void log_end(const struct run *run, enum redlock_status status)
 
     if (run->ending == LOCK_LOST) return;
     if (run->is_gone) log_transition(run->session, LOG_LOST, "it was gone when the command ended");
-    else              log_transition(run->session, LOG_RELEASED, status == REDLOCK_OK ? why : redlock_status_text(status));
+    else
+        log_transition(run->session, LOG_RELEASED,
+                       status == REDLOCK_OK ? why : redlock_status_text(status));
 }
 
 static void release_held(struct run *run)
@@ -446,7 +479,8 @@ static void release_held(struct run *run)
     run->is_gone = status == REDLOCK_LOST;
     log_end(run, status);
     if (run->is_gone || run->settings->output.json) return;
-    if (status != REDLOCK_OK || (run->ending == NOT_ENDING && run->settings->output.verbose)) report_release(run->session, status);
+    if (status != REDLOCK_OK || (run->ending == NOT_ENDING && run->settings->output.verbose))
+        report_release(run->session, status);
 }
 
 /* What the command did is worth nothing when the lock was gone at its end. */
@@ -472,14 +506,16 @@ static int run_with_lock(struct run *run)
     if (code == 0) code = run_to_its_end(run);
     if (code) {
         release_held(run);
-        run->is_gone = false;       /* The exit status tells already why the command does not run. */
+        /* The exit status tells already why the command does not run. */
+        run->is_gone = false;
         return code;
     }
     notify(&run->notifier, "STOPPING=1", "The command has ended:", run->settings->output.resource);
     return finish_run(run);
 }
 
-static void tell_json(struct session *session, enum redlock_status status, const struct run *run, int code)
+static void tell_json(struct session *session, enum redlock_status status, const struct run *run,
+                      int code)
 {
     static const char *const endings[] = {      /* enum ending */
         "command ended", "lock lost", "max-hold", "max-extensions", "guardian killed"
@@ -514,7 +550,8 @@ static int run_in_session(struct run *run)
     int code;
 
     notify(&run->notifier, NULL, "Waiting for the lock:", settings->output.resource);
-    status = acquire_lock(session, run->holding->grace_ms + margin_ms(settings), extension_limit(run->holding));
+    status = acquire_lock(session, run->holding->grace_ms + margin_ms(settings),
+                          extension_limit(run->holding));
     if (status == REDLOCK_OK) {
         log_transition(session, LOG_ACQUIRED, NULL);
         if (settings->output.verbose)    report_validity(session, "acquired");
@@ -531,7 +568,8 @@ static int run_in_session(struct run *run)
     return code;
 }
 
-/* The guardian comes first: what it needs is there before there is a lock, and it inherits no connection. */
+/* The guardian comes first: what it needs is there before there is a lock, and it
+ * inherits no connection. */
 static int run_once(struct run *run, struct settings *settings)
 {
     int code = EXIT_TROUBLE;
@@ -546,14 +584,17 @@ static int run_once(struct run *run, struct settings *settings)
 
 int run_command(struct session *session, struct settings *settings, struct holding *holding)
 {
-    struct run run = { .session = session, .settings = settings, .holding = holding, .hold_until = REDLOCK_NEVER };
+    struct run run = {
+        .session = session, .settings = settings, .holding = holding, .hold_until = REDLOCK_NEVER
+    };
 
     notify_open(&run.notifier);
     return run_once(&run, settings);
 }
 
-/* Each lead is a run of its own, of a session and a guardian of its own: nothing of the last one is left, but the settings. Between
- * two of them there is no lock and no command, so that a signal may end the program as it likes. */
+/* Each lead is a run of its own, of a session and a guardian of its own: nothing of the last one is
+ * left, but the settings. Between two of them there is no lock and no command, so that a signal may
+ * end the program as it likes. */
 int lead_command(struct session *session, struct settings *settings, struct holding *holding)
 {
     static struct settings given;
@@ -565,9 +606,13 @@ int lead_command(struct session *session, struct settings *settings, struct hold
     assert(holding->program && holding->program[0]);
     given = *settings;
     notify_open(&notifier);
-    notify(&notifier, "READY=1", "Waits to lead:", settings->output.resource);      /* A candidate that waits is in service. */
+    /* A candidate that waits is in service. */
+    notify(&notifier, "READY=1", "Waits to lead:", settings->output.resource);
     for (;;) {
-        run = (struct run){ .session = session, .settings = settings, .holding = holding, .hold_until = REDLOCK_NEVER };
+        run = (struct run){
+            .session = session, .settings = settings, .holding = holding,
+            .hold_until = REDLOCK_NEVER
+        };
         run.notifier = notifier;
         run.lead = &lead;
         holding->given = &given;

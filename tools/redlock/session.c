@@ -32,13 +32,17 @@ static void listen_to_events(struct session *session)
         trace_begin(&session->trace, &session->client, settings->trace);
         session->trace.news = &session->news;
     } else if (settings->output.log || settings->meter) {
-        redlock_use_events(redlock_engine(&session->client), &session->events, session->ring, SESSION_EVENTS);
-        redlock_want_events(&session->events, settings->meter ? REDLOCK_METRICS_EVENTS : REDLOCK_EVENT_BIT(REDLOCK_EVENT_READY));
+        redlock_use_events(redlock_engine(&session->client), &session->events, session->ring,
+                           SESSION_EVENTS);
+        redlock_want_events(&session->events, settings->meter
+                                                  ? REDLOCK_METRICS_EVENTS
+                                                  : REDLOCK_EVENT_BIT(REDLOCK_EVENT_READY));
     }
     if (settings->meter) settings->meter->begin(&session->client);
 }
 
-enum redlock_status session_open(struct session *session, struct settings *settings, struct redlock_mistake *mistake)
+enum redlock_status session_open(struct session *session, struct settings *settings,
+                                 struct redlock_mistake *mistake)
 {
     enum redlock_status status;
 
@@ -53,8 +57,10 @@ enum redlock_status session_open(struct session *session, struct settings *setti
     session->watched = -1;
     redlock_lock_init(&session->lock);
     for (unsigned i = 0; i < settings->name_count; i++)
-        session->set[i] = (struct redlock_name){ .bytes = settings->names[i], .size = strlen(settings->names[i]),
-                                                 .shared = settings->is_shared[i] };
+        session->set[i] = (struct redlock_name){
+            .bytes = settings->names[i], .size = strlen(settings->names[i]),
+            .shared = settings->is_shared[i]
+        };
     if (settings->trace) {
         settings->options.trace = trace_traffic;
         settings->options.trace_context = &session->trace;
@@ -84,7 +90,8 @@ static void heed_events(struct session *session)
 
 static uint64_t lost_events(const struct session *session)
 {
-    return redlock_lost_events(session->settings->trace ? &session->trace.events : &session->events);
+    return redlock_lost_events(session->settings->trace ? &session->trace.events
+                                                        : &session->events);
 }
 
 void session_step(struct session *session)
@@ -108,7 +115,8 @@ static struct pollfd watch_session(const struct redlock_client *client, unsigned
 
     return (struct pollfd){
         .fd = redlock_fd(client, k),
-        .events = (short)((events & REDLOCK_READ ? POLLIN : 0) | (events & REDLOCK_WRITE ? POLLOUT : 0)),
+        .events =
+            (short)((events & REDLOCK_READ ? POLLIN : 0) | (events & REDLOCK_WRITE ? POLLOUT : 0)),
     };
 }
 
@@ -124,7 +132,8 @@ static int timeout_ms(const struct session *session, uint64_t until_us)
     return node_ms >= 0 && node_ms < (int)ms ? node_ms : (int)ms;
 }
 
-/* Descriptors that are open, and no others: poll() refuses more entries than a process may have descriptors. */
+/* Descriptors that are open, and no others: poll() refuses more entries than a process
+ * may have descriptors. */
 static nfds_t add_watch(struct pollfd *fds, nfds_t count, struct pollfd fd)
 {
     assert(count < REDLOCK_FDS_MAX + 2);
@@ -145,8 +154,10 @@ static void wait_for(struct session *session, int signals, uint64_t until_us)
     *watched = (struct pollfd){ .fd = session->watched, .events = POLLIN };
     fds[1] = (struct pollfd){ .fd = signals, .events = POLLIN };
     count = 2;
-    for (unsigned k = 0; k < sessions; k++) count = add_watch(fds, count, watch_session(&session->client, k));
-    (void)poll(fds, count, timeout_ms(session, until_us));     /* If it fails, what it would have told is found out. */
+    for (unsigned k = 0; k < sessions; k++)
+        count = add_watch(fds, count, watch_session(&session->client, k));
+    /* If it fails, what it would have told is found out. */
+    (void)poll(fds, count, timeout_ms(session, until_us));
     if (watched->revents != 0 && !(watched->revents & POLLIN)) session->watched = -1;
     session_step(session);
 }
@@ -177,7 +188,8 @@ enum redlock_status session_finish(struct session *session)
     while (redlock_lock_status(&session->lock) == REDLOCK_PENDING) {
         if (session->fault) return session->fault;
         session_wait(session, REDLOCK_NEVER);
-        if (session_must_end(session)) redlock_cancel(redlock_engine(&session->client), &session->lock, redlock_now_us());
+        if (session_must_end(session))
+            redlock_cancel(redlock_engine(&session->client), &session->lock, redlock_now_us());
     }
     return redlock_lock_status(&session->lock);
 }
@@ -186,7 +198,8 @@ static void connect_nodes(struct session *session, bool is_quorum_enough)
 {
     struct redlock *engine = redlock_engine(&session->client);
     unsigned count = redlock_node_count(&session->client), settled = 0, voting = 0;
-    uint64_t begin = redlock_now_us(), until = begin + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
+    uint64_t begin = redlock_now_us(),
+             until = begin + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
 
     assert(count > 0);
     session_step(session);
@@ -197,7 +210,8 @@ static void connect_nodes(struct session *session, bool is_quorum_enough)
             voting += redlock_node_votes(engine, k, redlock_now_us());
         }
         if (settled == count || session_must_end(session)) return;
-        if (is_quorum_enough && voting >= redlock_quorum(count)) until = sooner(until, begin + LINGER_US);
+        if (is_quorum_enough && voting >= redlock_quorum(count))
+            until = sooner(until, begin + LINGER_US);
         session_wait(session, until);
     }
 }
@@ -220,11 +234,13 @@ static bool is_vote_outstanding(const struct session *session)
     return false;
 }
 
-/* A node that hangs must not cost more than one that answers: those that do answer about as soon as the quorum did. */
+/* A node that hangs must not cost more than one that answers: those that do answer about as soon as
+ * the quorum did. */
 static uint64_t patience_us(const struct session *session, uint64_t now_us)
 {
     const struct redlock_round *round = redlock_last_round(&session->lock);
-    uint64_t us = LINGER_ROUNDS * (round->decided_at - round->started_at), valid_us = redlock_valid_us(&session->lock, now_us);
+    uint64_t us = LINGER_ROUNDS * (round->decided_at - round->started_at),
+             valid_us = redlock_valid_us(&session->lock, now_us);
 
     us = sooner(us < LINGER_US_MIN ? LINGER_US_MIN : us, LINGER_US);
     return valid_us > 0 ? sooner(us, valid_us / LINGER_PART) : us;
@@ -234,7 +250,8 @@ void session_linger(struct session *session)
 {
     uint64_t now = redlock_now_us(), until = now + patience_us(session, now);
 
-    while (is_vote_outstanding(session) && redlock_now_us() < until && !session->fault) session_wait_undisturbed(session, until);
+    while (is_vote_outstanding(session) && redlock_now_us() < until && !session->fault)
+        session_wait_undisturbed(session, until);
 }
 
 void session_close(struct session *session)
@@ -242,7 +259,8 @@ void session_close(struct session *session)
     bool owes = redlock_owed(&session->lock) > 0;
 
     assert(session->settings);
-    if (redlock_valid_us(&session->lock, redlock_now_us()) == 0) redlock_part(&session->client, &session->lock);
+    if (redlock_valid_us(&session->lock, redlock_now_us()) == 0)
+        redlock_part(&session->client, &session->lock);
     redlock_close(&session->client, owes ? session->settings->options.engine.node_timeout_ms : 0);
     if (session->settings->trace) trace_end(&session->trace);
     else                          heed_events(session);

@@ -1,5 +1,5 @@
-/* What all commands are asked for: which nodes, which lock, and how it is told. What one command alone has is in holding.h, and for
- * redlock-admin in its admin.h. */
+/* What all commands are asked for: which nodes, which lock, and how it is told. What one command
+ * alone has is in holding.h, and for redlock-admin in its admin.h. */
 #ifndef SETTINGS_H
 #define SETTINGS_H
 
@@ -12,15 +12,24 @@ enum {
     LEADER_NAME_MAX = 200,          /* Bytes. */
     NODES_TEXT_MAX = 16 * 1024,     /* 15 nodes with the longest names, users and passwords. */
     RESOURCES_TEXT_MAX = REDLOCK_RESOURCE_MAX + 2 * REDLOCK_SET_MAX + 1,
-    DEFAULT_TTL_MS = 10000          /* A third of the default guard: a command that dies blocks the others for 10 s. */
+    /* A third of the default guard: a command that dies blocks the others for 10 s. */
+    DEFAULT_TTL_MS = 10000
 };
 
 enum command {
-    COMMAND_RUN, COMMAND_ACQUIRE, COMMAND_EXTEND, COMMAND_RELEASE, COMMAND_KEEP, COMMAND_STATUS, COMMAND_LEAD, COMMAND_LEADER,
-    COMMAND_BREAK,      /* From here on of redlock-admin. */
-    COMMAND_DOCTOR, COMMAND_PING,
+    COMMAND_RUN,
+    COMMAND_ACQUIRE,
+    COMMAND_EXTEND,
+    COMMAND_RELEASE,
+    COMMAND_KEEP,
+    COMMAND_STATUS,
+    COMMAND_LEAD,
+    COMMAND_LEADER,
+    COMMAND_BREAK, /* From here on of redlock-admin. */
+    COMMAND_DOCTOR,
+    COMMAND_PING,
     COMMAND_SCAN,
-    COMMAND_HELD,       /* status, where no resource is named. */
+    COMMAND_HELD, /* status, where no resource is named. */
     COMMAND_EXPORTER,
     COMMAND_WATCH,
     COMMAND_NONE
@@ -43,7 +52,8 @@ struct settings {
     bool waits_through_errors;
     uint8_t busy_exit;
     bool shared;                        /* All resources are. */
-    uint8_t permits;                    /* run, acquire: one of so many; status: so many are looked at. 0: none, a lock. */
+    /* run, acquire: one of so many; status: so many are looked at. 0: none, a lock. */
+    uint8_t permits;
     bool fair;                          /* In strict order. */
     bool redisson;                      /* The lock is one that Java services share. */
     bool ticket;                        /* status: that a node gives none is worth telling. */
@@ -55,15 +65,18 @@ struct settings {
     bool is_shared[REDLOCK_SET_MAX];    /* This resource is. */
     const char *names[REDLOCK_SET_MAX]; /* Of the resources, in argv. */
     char resources[RESOURCES_TEXT_MAX]; /* "a, b": cut to this size. */
-    char slot_name[REDLOCK_RESOURCE_MAX + 4];   /* "a:3": of the permit that a token is of, and then names[0]. */
+    /* "a:3": of the permit that a token is of, and then names[0]. */
+    char slot_name[REDLOCK_RESOURCE_MAX + 4];
     char user[REDLOCK_LOGIN_MAX + 1];
     char password[REDLOCK_LOGIN_MAX + 1];
-    struct node_origin origins[REDLOCK_NODES_MAX + 1];  /* Of the nodes, of which there are node_count; of more the first. */
-    char nodes[NODES_TEXT_MAX];         /* Separated by commas. May contain passwords: wiped when the client is open. */
+    /* Of the nodes, of which there are node_count; of more the first. */
+    struct node_origin origins[REDLOCK_NODES_MAX + 1];
+    /* Separated by commas. May contain passwords: wiped when the client is open. */
+    char nodes[NODES_TEXT_MAX];
 };
 
-/* Says what is wrong and where help is, or with --json what is wrong in JSON; ends the program with EXIT_TROUBLE. settings NULL: of
- * the program as a whole. */
+/* Says what is wrong and where help is, or with --json what is wrong in JSON; ends the program with
+ * EXIT_TROUBLE. settings NULL: of the program as a whole. */
 _Noreturn void refuse(const struct settings *settings, const char *format, ...) PRINT_LIKE(2, 3);
 
 /* Adds a resource, whose name stays where it is. There is room. */

@@ -18,7 +18,9 @@ static sigset_t mask_given, mask_before;
 static struct {
     int number;
     bool was_ignored;
-} ignored[] = { { SIGPIPE, false }, { SIGTTOU, false }, { SIGXFSZ, false } };    /* A full log is an error like others. */
+} ignored[] = { { SIGPIPE, false },
+                { SIGTTOU, false },
+                { SIGXFSZ, false } }; /* A full log is an error like others. */
 
 enum {
     ENDING_COUNT = sizeof ending / sizeof ending[0],
@@ -35,7 +37,8 @@ static void put_in_pipe(int number)
     errno = error;
 }
 
-/* Even if a parent has left it blocked: a program that is deaf to SIGTERM is ended by SIGKILL, which leaves the lock behind. */
+/* Even if a parent has left it blocked: a program that is deaf to SIGTERM is ended by SIGKILL,
+ * which leaves the lock behind. */
 static void catch(int number)
 {
     struct sigaction action = { .sa_handler = put_in_pipe, .sa_flags = SA_RESTART };

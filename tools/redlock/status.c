@@ -36,8 +36,10 @@ static void print_named_holder(const struct view *view)
     assert(held->name[0] != '\0');
     (void)print("held by %s", text_printable(name, sizeof name, held->name, strlen(held->name)));
     if (held->ticket > 0)                       (void)print(", last ticket %" PRIu64, held->ticket);
-    if (held->ticket > 0 && held->ticket < now) (void)print(" (%s ago)", text_duration(duration, (now - held->ticket) / 1000));
-    if (view->has_end) (void)print(", free in at most %s", text_duration(duration, view->ends_in_ms));
+    if (held->ticket > 0 && held->ticket < now)
+        (void)print(" (%s ago)", text_duration(duration, (now - held->ticket) / 1000));
+    if (view->has_end)
+        (void)print(", free in at most %s", text_duration(duration, view->ends_in_ms));
     else               (void)print(", for ever (no TTL)");
     (void)print(", on %u of %u nodes", view->agreeing, view->count);
 }
@@ -48,8 +50,11 @@ static void print_shared(const struct view *view)
 
     assert(view->is_shared);
     if (view->readers.answers < view->quorum) (void)print("shared");
-    else (void)print("shared by %s%u", view->readers.are_more ? "more than " : "", view->readers.count);
-    if (view->has_end) (void)print(", free in at most %s", text_duration(duration, view->ends_in_ms));
+    else
+        (void)print("shared by %s%u", view->readers.are_more ? "more than " : "",
+                    view->readers.count);
+    if (view->has_end)
+        (void)print(", free in at most %s", text_duration(duration, view->ends_in_ms));
     (void)print(", on %u of %u nodes", view->agreeing, view->count);
 }
 
@@ -68,7 +73,8 @@ static void print_readers(const struct readers *readers, unsigned count)
     }
     if (!readers->has_writer) return;
     (void)print("  somebody waits to have it alone");
-    if (readers->writer_wall_us < now) (void)print(", for %s", text_duration(duration, (now - readers->writer_wall_us) / 1000));
+    if (readers->writer_wall_us < now)
+        (void)print(", for %s", text_duration(duration, (now - readers->writer_wall_us) / 1000));
     (void)print("\n");
 }
 
@@ -77,8 +83,10 @@ static void print_voters(const struct view *view)
 {
     if (view->voters < view->count || view->givers < view->quorum)
         (void)print("; %u of %u may vote", view->voters, view->count);
-    if (view->givers < view->quorum && view->givers < view->voters) (void)print(", %u give tickets", view->givers);
-    if (view->givers < view->quorum || (view->verdict == VERDICT_FREE && view->grantors < view->quorum))
+    if (view->givers < view->quorum && view->givers < view->voters)
+        (void)print(", %u give tickets", view->givers);
+    if (view->givers < view->quorum ||
+        (view->verdict == VERDICT_FREE && view->grantors < view->quorum))
         (void)print(", so nobody can acquire it now");
 }
 
@@ -96,16 +104,20 @@ void status_print_verdict(const struct view *view)
     case VERDICT_HELD:
         if (view->is_shared)                 print_shared(view);
         else if (view->held.name[0] != '\0') print_named_holder(view);
-        else (void)print("held by %s %s%s on %u of %u nodes", status_value_text(&view->sights[view->holder], value, sizeof value),
-                     view->has_end ? "for another " : "for ever (no TTL)",
-                     view->has_end ? text_duration(duration, view->ends_in_ms) : "", view->agreeing, view->count);
+        else
+            (void)print("held by %s %s%s on %u of %u nodes",
+                        status_value_text(&view->sights[view->holder], value, sizeof value),
+                        view->has_end ? "for another " : "for ever (no TTL)",
+                        view->has_end ? text_duration(duration, view->ends_in_ms) : "",
+                        view->agreeing, view->count);
         break;
     case VERDICT_OTHER_TYPE:
         (void)print("held on %u of %u nodes by a key of another type: Redisson's lock, or none",
                     view->agreeing, view->count);
         break;
     case VERDICT_SPLIT:
-        (void)print("split: neither free nor held on a quorum; %u of %u nodes can tell", view->agreeing, view->count);
+        (void)print("split: neither free nor held on a quorum; %u of %u nodes can tell",
+                    view->agreeing, view->count);
         break;
     case VERDICT_NO_QUORUM:
         (void)print("no quorum: %u of %u nodes can tell", view->agreeing, view->count);
@@ -122,8 +134,9 @@ static void print_sight(const struct redlock_sight *sight)
     if (!sight->exists)               (void)print("free");
     else if (!sight->is_string)       (void)print("a key of another type");
     else if (is_shared_marker(sight)) (void)print("shared");
-    else                              (void)print("held by %s", status_value_text(sight, value, sizeof value));
-    if (sight->exists && sight->has_ttl) (void)print(", %s left", text_duration(duration, sight->ttl_ms));
+    else (void)print("held by %s", status_value_text(sight, value, sizeof value));
+    if (sight->exists && sight->has_ttl)
+        (void)print(", %s left", text_duration(duration, sight->ttl_ms));
     else if (sight->exists)              (void)print(", no TTL: it does not end by itself");
 }
 
@@ -131,7 +144,8 @@ static void print_sight(const struct redlock_sight *sight)
 static bool votes_or_says_so(const struct view *view, unsigned k)
 {
     assert(k < view->count);
-    return view_may_vote(view, k) || (!(view->barred >> k & 1) && view->session->notes[k].is_voting) ||
+    return view_may_vote(view, k) ||
+           (!(view->barred >> k & 1) && view->session->notes[k].is_voting) ||
            view->session->notes[k].trouble == REDLOCK_TROUBLE_RESTARTED;
 }
 
@@ -143,7 +157,8 @@ static void print_node(const struct view *view, unsigned k, int width)
     assert(k < view->count);
     (void)print("  node %-2u %-*s  ", k, width, redlock_node_address(&view->session->client, k));
     if (seen) print_sight(&view->sights[k]);
-    if (trouble) (void)print(!seen ? "%s" : votes_or_says_so(view, k) ? " (%s)" : " (no vote: %s)", trouble);
+    if (trouble)
+        (void)print(!seen ? "%s" : votes_or_says_so(view, k) ? " (%s)" : " (no vote: %s)", trouble);
     (void)print("\n");
 }
 
@@ -180,7 +195,10 @@ static void json_ttl(bool has_ttl, uint32_t ttl_ms)
 
 static const char *state_name(const struct redlock_sight *sight)
 {
-    return !sight->seen ? "unknown" : !sight->exists ? "free" : sight->is_string ? "held" : "other type";
+    return !sight->seen       ? "unknown"
+           : !sight->exists   ? "free"
+           : sight->is_string ? "held"
+                              : "other type";
 }
 
 static void json_value(const struct redlock_sight *sight)
@@ -216,9 +234,11 @@ static void json_readers(const struct readers *readers)
     for (unsigned i = 0; i < readers->count; i++) {
         (void)print("%s{\"value\":", i > 0 ? "," : "");
         json_text(stdout, readers->readers[i].value);
-        (void)print(",\"ttl_ms\":%" PRIu32 ",\"agreeing\":%u}", readers->readers[i].ends_in_ms, readers->readers[i].nodes);
+        (void)print(",\"ttl_ms\":%" PRIu32 ",\"agreeing\":%u}", readers->readers[i].ends_in_ms,
+                    readers->readers[i].nodes);
     }
-    (void)print("],\"more_readers\":%s,\"writer_waits_since\":", readers->are_more ? "true" : "false");
+    (void)print("],\"more_readers\":%s,\"writer_waits_since\":",
+                readers->are_more ? "true" : "false");
     if (readers->has_writer) (void)print("%" PRIu64, readers->writer_wall_us);
     else                     (void)print("null");
 }
@@ -227,11 +247,12 @@ void status_json(const struct view *view)
 {
     struct fingerprint fingerprint = fingerprint_take(&view->session->client);
 
-    (void)print("\"verdict\":\"%s\",\"agreeing\":%u,\"voters\":%u,\"ticket_givers\":", view_verdict_name(view),
-                view->agreeing, view->voters);
+    (void)print("\"verdict\":\"%s\",\"agreeing\":%u,\"voters\":%u,\"ticket_givers\":",
+                view_verdict_name(view), view->agreeing, view->voters);
     if (view->session->settings->ticket) (void)print("%u", view->givers);
     else                                 (void)print("null");
-    (void)print(",\"can_acquire\":%s,\"quorum\":%u", view_status(view) == REDLOCK_OK ? "true" : "false", view->quorum);
+    (void)print(",\"can_acquire\":%s,\"quorum\":%u",
+                view_status(view) == REDLOCK_OK ? "true" : "false", view->quorum);
     if (view->verdict == VERDICT_HELD) {
         (void)print(",\"value\":");
         json_value(&view->sights[view->holder]);
@@ -252,7 +273,8 @@ void status_json(const struct view *view)
 
 static void print_json(const struct view *view)
 {
-    output_json_begin(stdout, &view->session->settings->output, view->resource, view_status(view), NULL);
+    output_json_begin(stdout, &view->session->settings->output, view->resource, view_status(view),
+                      NULL);
     status_json(view);
     (void)print("\n");
 }
@@ -278,7 +300,8 @@ static enum redlock_status show(struct session *session, const char *resource)
         if (session->output->json) print_json(&view);
         else                       print_view(&view);
         if (!session->output->json && view.verdict == VERDICT_FREE && strchr(resource, '*'))
-            say("%s is the name of one lock: 'redlock scan PATTERN' finds those of several", resource);
+            say("%s is the name of one lock: 'redlock scan PATTERN' finds those of several",
+                resource);
         status = output_written("the result") ? view_status(&view) : REDLOCK_SYSTEM;
     } else {
         report_blind(session, resource, status);
@@ -295,8 +318,8 @@ static void print_permits(const struct permits *permits, const char *resource)
     assert(permits->known <= permits->count);
     (void)print("%s: ", text_printable(name, sizeof name, resource, strlen(resource)));
     if (permits->known < permits->count)
-        (void)print("of %u permits %u are known to be taken; of %u too few nodes can tell", permits->count, permits->taken,
-                    permits->count - permits->known);
+        (void)print("of %u permits %u are known to be taken; of %u too few nodes can tell",
+                    permits->count, permits->taken, permits->count - permits->known);
     else
         (void)print("%u of %u permits taken", permits->taken, permits->count);
     if (permits->taken < permits->known && permits_status(permits) != REDLOCK_OK)
@@ -322,7 +345,8 @@ void status_json_permits(const struct permits *permits)
     (void)print("]}");
 }
 
-static void print_json_of_permits(const struct permits *permits, struct session *session, const char *resource)
+static void print_json_of_permits(const struct permits *permits, struct session *session,
+                                  const char *resource)
 {
     output_json_begin(stdout, &session->settings->output, resource, permits_status(permits), NULL);
     status_json_permits(permits);
@@ -350,11 +374,14 @@ int status_command(struct session *session, struct settings *settings)
     int code;
 
     if (worst != REDLOCK_OK) return EXIT_TROUBLE;
-    for (unsigned i = 0; i < settings->name_count && worst <= REDLOCK_NO_QUORUM && !session->signal; i++) {
-        status = settings->permits > 0 ? show_permits(session, settings->names[i]) : show(session, settings->names[i]);
+    for (unsigned i = 0; i < settings->name_count && worst <= REDLOCK_NO_QUORUM && !session->signal;
+         i++) {
+        status = settings->permits > 0 ? show_permits(session, settings->names[i])
+                                       : show(session, settings->names[i]);
         if (status > worst) worst = status;
     }
-    if (!settings->output.json && !session->signal && worst <= REDLOCK_NO_QUORUM) print_fingerprint(session);
+    if (!settings->output.json && !session->signal && worst <= REDLOCK_NO_QUORUM)
+        print_fingerprint(session);
     if (worst != REDLOCK_SYSTEM && !output_written("the result")) worst = REDLOCK_SYSTEM;
     code = exit_of(session, worst);
     session_close(session);

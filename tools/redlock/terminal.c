@@ -19,7 +19,8 @@ bool terminal_give(struct terminal *terminal, pid_t group)
 
 void terminal_take(struct terminal *terminal, pid_t group)
 {
-    if (terminal->is_given && tcgetpgrp(terminal->fd) == group) (void)tcsetpgrp(terminal->fd, getpgrp());
+    if (terminal->is_given && tcgetpgrp(terminal->fd) == group)
+        (void)tcsetpgrp(terminal->fd, getpgrp());
     terminal->is_given = false;
 }
 

@@ -1,6 +1,6 @@
-/* The terminal, if there is one: it stays with redlock's own process group, so that what the keyboard sends (SIGINT, SIGTSTP)
- * comes to the script around it as well, and is passed on. Only when the command wants to read from the terminal it is given
- * it, as a shell would. */
+/* The terminal, if there is one: it stays with redlock's own process group, so that what the
+ * keyboard sends (SIGINT, SIGTSTP) comes to the script around it as well, and is passed on. Only
+ * when the command wants to read from the terminal it is given it, as a shell would. */
 #ifndef TERMINAL_H
 #define TERMINAL_H
 

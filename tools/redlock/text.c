@@ -23,12 +23,16 @@ static bool is_bad_pair(uint8_t first, uint8_t second)
            (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
 }
 
-/* How many bytes the valid UTF-8 character at the start of bytes has; 0 when there is none. size > 0. */
+/* How many bytes the valid UTF-8 character at the start of bytes has; 0 when there is none.
+ * size > 0. */
 static size_t utf8_size(const uint8_t *bytes, size_t size)
 {
     uint8_t first = bytes[0];
-    size_t wanted = first < 0x80 ? 1 : first >= 0xc2 && first <= 0xdf ? 2 : (first & 0xf0) == 0xe0 ? 3
-                  : first >= 0xf0 && first <= 0xf4 ? 4 : 0;
+    size_t wanted = first < 0x80                     ? 1
+                    : first >= 0xc2 && first <= 0xdf ? 2
+                    : (first & 0xf0) == 0xe0         ? 3
+                    : first >= 0xf0 && first <= 0xf4 ? 4
+                                                     : 0;
 
     assert(size > 0);
     if (wanted == 0 || wanted > size) return 0;
@@ -38,10 +42,12 @@ static size_t utf8_size(const uint8_t *bytes, size_t size)
     return wanted > 2 && is_bad_pair(first, bytes[1]) ? 0 : wanted;
 }
 
-/* Control codes are what a terminal would obey: C0, DEL, and C1, which UTF-8 writes as C2 80 to C2 9F. */
+/* Control codes are what a terminal would obey: C0, DEL, and C1, which UTF-8 writes as C2 80
+ * to C2 9F. */
 static bool is_control(const uint8_t *character)
 {
-    return character[0] < 0x20 || character[0] == 0x7f || (character[0] == 0xc2 && character[1] < 0xa0);
+    return character[0] < 0x20 || character[0] == 0x7f ||
+           (character[0] == 0xc2 && character[1] < 0xa0);
 }
 
 bool text_is_plain(const char *text)
@@ -49,7 +55,8 @@ bool text_is_plain(const char *text)
     const uint8_t *at = (const uint8_t *)text, *end = at + strlen(text);
     size_t taken = 1;
 
-    for (; at < end && taken > 0; at += taken) taken = is_control(at) ? 0 : utf8_size(at, (size_t)(end - at));
+    for (; at < end && taken > 0; at += taken)
+        taken = is_control(at) ? 0 : utf8_size(at, (size_t)(end - at));
     return taken > 0;
 }
 
@@ -74,7 +81,8 @@ const char *text_printable(char *text, size_t text_size, const void *bytes, size
     return text;
 }
 
-enum { SAID_PART = 1024 };      /* So much of a long message is printed from each end: names and advice fit. */
+/* So much of a long message is printed from each end: names and advice fit. */
+enum { SAID_PART = 1024 };
 
 static void cut_middle(char *text, size_t size)
 {
@@ -101,7 +109,8 @@ void text_say(const char *format, va_list arguments)
         cut_middle(text, (size_t)size);
     }
     va_end(again);
-    text_printable(printable, sizeof printable, text ? text : "out of memory", text ? strlen(text) : 13);
+    text_printable(printable, sizeof printable, text ? text : "out of memory",
+                   text ? strlen(text) : 13);
     (void)print_to(outbox_compose(), "redlock: %s\n", printable);
     (void)outbox_send(OUTLET_STDERR, 0);
     free(text);
@@ -111,7 +120,9 @@ const char *text_system_error(int error)
 {
     switch (error) {
     case EMFILE: return "too many open files in this process (raise its limit: ulimit -n)";
-    case ENFILE: return "too many open files in the system (raise its limit, or find out what keeps so many open)";
+    case ENFILE:
+        return "too many open files in the system (raise its limit, or find out what keeps so many "
+               "open)";
     default:     return strerror(error);
     }
 }
@@ -121,16 +132,20 @@ const char *text_duration(char text[TEXT_DURATION_MAX], uint64_t ms)
     uint64_t s = ms / 1000;
 
     if (ms < 1000)     (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 " ms", ms);
-    else if (s < 120)  (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 ".%" PRIu64 " s", s, ms % 1000 / 100);
-    else if (s < 7200) (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
-    else               (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s % 3600 / 60);
+    else if (s < 120)
+        (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 ".%" PRIu64 " s", s, ms % 1000 / 100);
+    else if (s < 7200)
+        (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
+    else
+        (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 " h %" PRIu64 " min", s / 3600,
+                         s % 3600 / 60);
     return text;
 }
 
 const char *text_ms(char text[TEXT_DURATION_MAX], uint64_t us)
 {
     if (us % 1000 == 0) (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64, us / 1000);
-    else                (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 ".%03" PRIu64, us / 1000, us % 1000);
+    else (void)print_text(text, TEXT_DURATION_MAX, "%" PRIu64 ".%03" PRIu64, us / 1000, us % 1000);
     return text;
 }
 
@@ -140,12 +155,15 @@ const char *text_time(char text[TEXT_TIME_MAX], uint64_t wall_us)
     uint64_t s = wall_us / 1000000;
     unsigned days = (unsigned)(s / 86400) + 719468, era = days / 146097, of_era = days % 146097;
     unsigned year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    unsigned of_year = of_era - (365 * year + year / 4 - year / 100), month = (5 * of_year + 2) / 153;
+    unsigned of_year = of_era - (365 * year + year / 4 - year / 100),
+             month = (5 * of_year + 2) / 153;
 
     assert(month < 12);
-    (void)print_text(text, TEXT_TIME_MAX, "%u-%02u-%02uT%02u:%02u:%02u.%03uZ", year + era * 400 + (month > 9),
-                     month < 10 ? month + 3 : month - 9, of_year - (153 * month + 2) / 5 + 1, (unsigned)(s / 3600 % 24),
-                     (unsigned)(s / 60 % 60), (unsigned)(s % 60), (unsigned)(wall_us / 1000 % 1000));
+    (void)print_text(text, TEXT_TIME_MAX, "%u-%02u-%02uT%02u:%02u:%02u.%03uZ",
+                     year + era * 400 + (month > 9), month < 10 ? month + 3 : month - 9,
+                     of_year - (153 * month + 2) / 5 + 1, (unsigned)(s / 3600 % 24),
+                     (unsigned)(s / 60 % 60), (unsigned)(s % 60),
+                     (unsigned)(wall_us / 1000 % 1000));
     return text;
 }
 
@@ -189,17 +207,22 @@ void text_wipe(void *data, size_t size)
     for (; size > 0; size--) bytes[size - 1] = 0;
 }
 
-#define LACKS_COMMAND "it is disabled or renamed there, or the server lacks it: name servers that have it"
+#define LACKS_COMMAND \
+    "it is disabled or renamed there, or the server lacks it: name servers that have it"
 #define UNDECLARED "only a plain lock works there, with --no-ticket"
 
 const char *text_lasting_advice(const char *error)
 {
     static const struct { const char *words, *advice; } refusals[] = {
         { "ERR unknown command", LACKS_COMMAND },
-        { "ERR Unknown Redis command", LACKS_COMMAND },                         /* In a script, since Redis 7.0. */
-        { "Lua scripting support disabled", "start Garnet with --lua" },        /* CmdStrings.cs at e508a416 */
-        { "tried accessing undeclared", UNDECLARED },                           /* Dragonfly before August 2024: error.h */
-        { "passed using the KEYS array", UNDECLARED },                          /* Alibaba: node-redlock issue 74 */
+        /* In a script, since Redis 7.0. */
+        { "ERR Unknown Redis command", LACKS_COMMAND },
+        /* CmdStrings.cs at e508a416 */
+        { "Lua scripting support disabled", "start Garnet with --lua" },
+        /* Dragonfly before August 2024: error.h */
+        { "tried accessing undeclared", UNDECLARED },
+        /* Alibaba: node-redlock issue 74 */
+        { "passed using the KEYS array", UNDECLARED },
     };
 
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)

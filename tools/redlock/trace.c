@@ -12,8 +12,10 @@
 #include "text.h"
 
 enum {
-    SHOWN_MAX = 32,         /* Bytes of a word that are shown: of a fair lock's refusal all; but for ... */
-    HEX_SIZE = 40,          /* tokens, run_ids and SHA-1s: long and alike, so their two ends are enough. */
+    /* Bytes of a word that are shown: of a fair lock's refusal all; but for ... */
+    SHOWN_MAX = 32,
+    /* tokens, run_ids and SHA-1s: long and alike, so their two ends are enough. */
+    HEX_SIZE = 40,
     HEX_BEGIN = 6,
     HEX_END = 2,
     WIRE_WIDTH = 40,        /* Of the column for commands and replies. */
@@ -21,7 +23,8 @@ enum {
 };
 
 static const struct resp_limits limits = {
-    .line_max = SIZE_MAX, .bulk_max = RESP_BULK_MAX, .elements_max = UINT32_MAX, .depth_max = RESP_DEPTH_MAX
+    .line_max = SIZE_MAX, .bulk_max = RESP_BULK_MAX, .elements_max = UINT32_MAX,
+    .depth_max = RESP_DEPTH_MAX
 };
 
 static void reset_stream(struct trace_stream *stream)
@@ -70,7 +73,8 @@ PRINT_LIKE(2, 3) static void put(struct trace *trace, const char *format, ...)
     trace->out_used += strlen(trace->out + trace->out_used);
 }
 
-static void print_line(struct trace *trace, uint64_t at_us, const char *origin, const char *text, const char *meaning)
+static void print_line(struct trace *trace, uint64_t at_us, const char *origin, const char *text,
+                       const char *meaning)
 {
     uint64_t since;
 
@@ -79,10 +83,11 @@ static void print_line(struct trace *trace, uint64_t at_us, const char *origin, 
         trace->began_at = at_us;
         put(trace, "      ms  node     (> sent, < received, = what came of it)\n");
     }
-    if (at_us > trace->last_at) trace->last_at = at_us;     /* Bytes are told a moment after they left. */
+    /* Bytes are told a moment after they left. */
+    if (at_us > trace->last_at) trace->last_at = at_us;
     since = trace->last_at - trace->began_at;
-    put(trace, "%4" PRIu64 ".%03" PRIu64 "  %s  %-*s%s%s\n", since / 1000, since % 1000, origin, *meaning ? WIRE_WIDTH : 0, text,
-        *meaning ? "  " : "", meaning);
+    put(trace, "%4" PRIu64 ".%03" PRIu64 "  %s  %-*s%s%s\n", since / 1000, since % 1000, origin,
+        *meaning ? WIRE_WIDTH : 0, text, *meaning ? "  " : "", meaning);
 }
 
 /* The second connection to a node, which hears of releases while somebody waits: "2e". */
@@ -91,12 +96,14 @@ static bool is_subscription(const struct trace *trace, unsigned k)
     return k >= trace->node_count;
 }
 
-static void print_node_line(struct trace *trace, uint64_t at_us, unsigned k, char direction, const char *text, const char *meaning)
+static void print_node_line(struct trace *trace, uint64_t at_us, unsigned k, char direction,
+                            const char *text, const char *meaning)
 {
     char origin[16];
 
     assert(k < TRACE_SESSIONS_MAX);
-    (void)print_text(origin, sizeof origin, "%4u%c %c", k % trace->node_count, is_subscription(trace, k) ? 'e' : ' ', direction);
+    (void)print_text(origin, sizeof origin, "%4u%c %c", k % trace->node_count,
+                     is_subscription(trace, k) ? 'e' : ' ', direction);
     print_line(trace, at_us, origin, text, meaning);
 }
 
@@ -116,11 +123,13 @@ static unsigned count_of(uint16_t nodes)
 /* ---- Sessions ---- */
 
 /* Why session k is in trouble, without what an error repeats of a command. */
-static const char *describe_session(const struct trace *trace, unsigned k, uint64_t at_us, char text[TRACE_TEXT_MAX])
+static const char *describe_session(const struct trace *trace, unsigned k, uint64_t at_us,
+                                    char text[TRACE_TEXT_MAX])
 {
     char words[TRACE_TEXT_MAX / 2] = "";
 
-    if (trace->client) redlock_describe_node(redlock_engine(trace->client), k, at_us, words, sizeof words);
+    if (trace->client)
+        redlock_describe_node(redlock_engine(trace->client), k, at_us, words, sizeof words);
     (void)text_printable(text, TRACE_TEXT_MAX, words, strlen(words));
     text_cut_echo(text);
     return text;
@@ -151,21 +160,26 @@ static void print_disconnected(struct trace *trace, const struct redlock_event *
 
     assert(event->session < TRACE_SESSIONS_MAX);
     (void)print_text(text, sizeof text, "%s: %s", address_of(trace, event->session),
-                     was_needed ? describe_session(trace, event->session, event->at_us, why) : "no longer needed");
-    if (was_needed || trace->mode == TRACE_ALL) print_node_line(trace, event->at_us, event->session, '=', text, "");
+                     was_needed ? describe_session(trace, event->session, event->at_us, why)
+                                : "no longer needed");
+    if (was_needed || trace->mode == TRACE_ALL)
+        print_node_line(trace, event->at_us, event->session, '=', text, "");
     reset_session(&trace->sessions[event->session], false);
 }
 
 /* The handshake of a node, not of a subscription, says who it is. */
 static void print_ready(struct trace *trace, const struct redlock_event *event)
 {
-    const uint8_t *run_id = trace->client ? redlock_node_run_id(redlock_engine(trace->client), event->session) : NULL;
+    const uint8_t *run_id =
+        trace->client ? redlock_node_run_id(redlock_engine(trace->client), event->session) : NULL;
     char text[2 * TRACE_TEXT_MAX], state[TRACE_TEXT_MAX], id[48] = "";
 
     if (is_subscription(trace, event->session) || trace->mode == TRACE_VOTES) return;
-    if (run_id) (void)print_text(id, sizeof id, ", run_id %02x%02x%02x..%02x", run_id[0], run_id[1], run_id[2],
-                                 run_id[REDLOCK_RUN_ID_SIZE - 1]);
-    (void)print_text(text, sizeof text, "ready: %s%s%s", describe_session(trace, event->session, event->at_us, state), id,
+    if (run_id)
+        (void)print_text(id, sizeof id, ", run_id %02x%02x%02x..%02x", run_id[0], run_id[1],
+                         run_id[2], run_id[REDLOCK_RUN_ID_SIZE - 1]);
+    (void)print_text(text, sizeof text, "ready: %s%s%s",
+                     describe_session(trace, event->session, event->at_us, state), id,
                      event->is_new_server || !run_id ? "" : " as before");
     print_node_line(trace, event->at_us, event->session, '=', text, "");
 }
@@ -193,15 +207,16 @@ static void print_beginning(struct trace *trace, const struct redlock_event *eve
     trace->not_asked = trace->unknown = 0;
     trace->extends = event->phase == REDLOCK_PHASE_EXTENDING;
     if (event->ttl_ms > 0) (void)print_text(ttl, sizeof ttl, ", TTL %" PRIu32 " ms", event->ttl_ms);
-    (void)print_text(text, sizeof text, "%s, round %" PRIu32 ": to %u nodes, quorum %u%s", name, event->round, trace->node_count,
-                     redlock_quorum(trace->node_count), ttl);
+    (void)print_text(text, sizeof text, "%s, round %" PRIu32 ": to %u nodes, quorum %u%s", name,
+                     event->round, trace->node_count, redlock_quorum(trace->node_count), ttl);
     print_decided(trace, event->at_us, text);
 }
 
 /* Nodes that have no vote in the round are told once. */
 static void print_not_asked(struct trace *trace, const struct redlock_event *event)
 {
-    uint16_t news = event->round == trace->round ? (uint16_t)(event->not_asked & ~trace->not_asked) : 0;
+    uint16_t news =
+        event->round == trace->round ? (uint16_t)(event->not_asked & ~trace->not_asked) : 0;
     char text[2 * TRACE_TEXT_MAX], why[TRACE_TEXT_MAX];
 
     trace->not_asked |= news;
@@ -214,40 +229,49 @@ static void print_not_asked(struct trace *trace, const struct redlock_event *eve
     }
 }
 
-/* Those that were asked and let the time of the round pass; what an error or a lost connection makes unknown was told with that. */
+/* Those that were asked and let the time of the round pass; what an error or a lost connection
+ * makes unknown was told with that. */
 static void print_silent(struct trace *trace, const struct redlock_event *event)
 {
     for (unsigned k = 0; k < trace->node_count; k++)
         if ((event->unknown & ~trace->unknown) >> k & 1)
-            print_node_line(trace, event->at_us, k, '=', "unknown: asked, but no answer in time; it may have been done", "");
+            print_node_line(trace, event->at_us, k, '=',
+                            "unknown: asked, but no answer in time; it may have been done", "");
 }
 
 /* The arithmetic of the algorithm: what is left of the TTL when the quorum has granted. */
-static void describe_won(char *text, size_t size, const struct trace *trace, const struct redlock_event *event)
+static void describe_won(char *text, size_t size, const struct trace *trace,
+                         const struct redlock_event *event)
 {
-    char took[TEXT_DURATION_MAX], drift[TEXT_DURATION_MAX], left[TEXT_DURATION_MAX], ticket[32] = "";
+    char took[TEXT_DURATION_MAX], drift[TEXT_DURATION_MAX], left[TEXT_DURATION_MAX],
+        ticket[32] = "";
 
     assert(size > 0);
     if (event->ticket > 0 && event->command == REDLOCK_COMMAND_ACQUIRE)
         (void)print_text(ticket, sizeof ticket, ", ticket %" PRIu64, event->ticket);
     (void)print_text(text, size, "%s %u/%u: %" PRIu32 " - %s elapsed - %s drift = %s ms valid%s",
-                     event->status == REDLOCK_OK ? "won" : "too late,", count_of(event->granted), trace->node_count,
-                     event->ttl_ms, text_ms(took, event->elapsed_us), text_ms(drift, event->drift_us),
-                     text_ms(left, event->validity_us), ticket);
+                     event->status == REDLOCK_OK ? "won" : "too late,", count_of(event->granted),
+                     trace->node_count, event->ttl_ms, text_ms(took, event->elapsed_us),
+                     text_ms(drift, event->drift_us), text_ms(left, event->validity_us), ticket);
 }
 
 /* Pending votes may still be grants, but no longer enough of them. */
-static void describe_lost(char *text, size_t size, const struct trace *trace, const struct redlock_event *event)
+static void describe_lost(char *text, size_t size, const struct trace *trace,
+                          const struct redlock_event *event)
 {
-    unsigned refused = count_of(event->refused), unknown = count_of(event->unknown), not_asked = count_of(event->not_asked);
-    unsigned granted = count_of(event->granted), pending = trace->node_count - granted - refused - unknown - not_asked;
+    unsigned refused = count_of(event->refused), unknown = count_of(event->unknown),
+             not_asked = count_of(event->not_asked);
+    unsigned granted = count_of(event->granted),
+             pending = trace->node_count - granted - refused - unknown - not_asked;
     char took[TEXT_DURATION_MAX];
 
     assert(size > 0);
     (void)print_text(text, size,
-                     "lost after %s ms: %u granted, %u refused, %u unknown, %u not asked, %u pending: %u of %u at most, quorum %u",
-                     text_ms(took, event->elapsed_us), granted, refused, unknown, not_asked, pending, granted + pending,
-                     trace->node_count, redlock_quorum(trace->node_count));
+                     "lost after %s ms: %u granted, %u refused, %u unknown, %u not asked, %u "
+                     "pending: %u of %u at most, quorum %u",
+                     text_ms(took, event->elapsed_us), granted, refused, unknown, not_asked,
+                     pending, granted + pending, trace->node_count,
+                     redlock_quorum(trace->node_count));
 }
 
 static void print_verdict(struct trace *trace, const struct redlock_event *event)
@@ -270,9 +294,11 @@ static void print_ended(struct trace *trace, const struct redlock_event *event)
     char text[TRACE_TEXT_MAX];
 
     if (event->command == REDLOCK_COMMAND_RELEASE) {
-        (void)print_text(text, sizeof text, "released %u/%u", count_of(event->granted), trace->node_count);
+        (void)print_text(text, sizeof text, "released %u/%u", count_of(event->granted),
+                         trace->node_count);
         print_decided(trace, event->at_us, text);
-    } else if (event->command == REDLOCK_COMMAND_ACQUIRE && event->status != REDLOCK_OK && event->status != trace->verdict) {
+    } else if (event->command == REDLOCK_COMMAND_ACQUIRE && event->status != REDLOCK_OK &&
+               event->status != trace->verdict) {
         print_decided(trace, event->at_us, redlock_status_text(event->status));
     }
 }
@@ -282,7 +308,8 @@ static void print_ended(struct trace *trace, const struct redlock_event *event)
 static void add_text(struct trace_stream *stream, const char *text)
 {
     assert(stream->used < sizeof stream->text);
-    while (*text != '\0' && stream->used < sizeof stream->text - 1) stream->text[stream->used++] = *text++;
+    while (*text != '\0' && stream->used < sizeof stream->text - 1)
+        stream->text[stream->used++] = *text++;
     stream->text[stream->used] = '\0';
 }
 
@@ -368,25 +395,30 @@ static void add_value(struct trace_stream *stream, const struct resp_item *item)
 
 enum { WORD_SCRIPT = 1, WORD_COUNT, WORD_KEYS };    /* Of EVAL and EVALSHA: by number. */
 
-/* Where those of permits have their number those of shared locks say of each resource whether it is shared ("s") or not ("x"), and
- * to acquire one when the client came; a poll of a fair lock has its place there, and its release, which ends so, the word that the
- * next client is to be called. */
-static const char *name_argument(struct trace_stream *stream, unsigned number, const struct resp_item *item)
+/* Where those of permits have their number those of shared locks say of each resource whether it is
+ * shared ("s") or not ("x"), and to acquire one when the client came; a poll of a fair lock has its
+ * place there, and its release, which ends so, the word that the next client is to be called. */
+static const char *name_argument(struct trace_stream *stream, unsigned number,
+                                 const struct resp_item *item)
 {
     const char *name = redlock_argument_name(stream->command, number - WORD_KEYS - stream->keys);
 
     assert(number >= WORD_KEYS + stream->keys);
-    if (stream->is_of_shared) return stream->command == REDLOCK_COMMAND_ACQUIRE && name ? "arrived" : NULL;
+    if (stream->is_of_shared)
+        return stream->command == REDLOCK_COMMAND_ACQUIRE && name ? "arrived" : NULL;
     if (!name || *name != 'p' || item->size == 0) return name;      /* permits */
     stream->is_of_shared = *item->data == 's' || *item->data == 'x';
     stream->is_of_fair = memchr(item->data, ' ', item->size) != NULL;
     if (stream->is_of_shared) return "modes";
     if (stream->is_of_fair)   return "turn,round,renews,entry";
-    return stream->command == REDLOCK_COMMAND_RELEASE && number + 1 == stream->count ? "calls-next" : name;
+    return stream->command == REDLOCK_COMMAND_RELEASE && number + 1 == stream->count ? "calls-next"
+                                                                                     : name;
 }
 
-/* A script is shown by its name, and its arguments with theirs: EVALSHA acquire 1 door token=5f3a12..9c ttl=10000 */
-static void add_word_of_script(struct trace_stream *stream, unsigned number, const struct resp_item *item)
+/* A script is shown by its name, and its arguments with theirs: EVALSHA acquire 1 door
+ * token=5f3a12..9c ttl=10000 */
+static void add_word_of_script(struct trace_stream *stream, unsigned number,
+                               const struct resp_item *item)
 {
     const char *name = NULL;
 
@@ -394,7 +426,8 @@ static void add_word_of_script(struct trace_stream *stream, unsigned number, con
         add_text(stream, redlock_script_name(stream->command));
         return;
     }
-    if (number == WORD_COUNT) stream->keys = (unsigned)strtoul((const char *)item->data, NULL, 10);   /* CR LF end it. */
+    /* CR LF end it. */
+    if (number == WORD_COUNT) stream->keys = (unsigned)strtoul((const char *)item->data, NULL, 10);
     if (number >= WORD_KEYS + stream->keys) name = name_argument(stream, number, item);
     if (name) add_text(stream, name);
     if (name) add_text(stream, "=");
@@ -428,8 +461,8 @@ static void begin_message(struct trace_stream *stream)
     stream->text[0] = '\0';
 }
 
-/* Reads one more command or reply: true when the text has it. Takes what it has read off bytes. What is no RESP ends in
- * nothing: the engine closes the connection. */
+/* Reads one more command or reply: true when the text has it. Takes what it has read off bytes.
+ * What is no RESP ends in nothing: the engine closes the connection. */
 static bool read_message(struct trace_stream *stream, const uint8_t **bytes, size_t *size)
 {
     for (;;) {
@@ -441,7 +474,8 @@ static bool read_message(struct trace_stream *stream, const uint8_t **bytes, siz
         stream->have += taken;
         *bytes += taken;
         *size -= taken;
-        status = resp_parse(&stream->parser, stream->window, stream->have, stream->have == TRACE_WINDOW, &consumed, &item);
+        status = resp_parse(&stream->parser, stream->window, stream->have,
+                            stream->have == TRACE_WINDOW, &consumed, &item);
         if (status == RESP_OK) add_item(stream, &item);
         stream->have -= consumed;
         memmove(stream->window, stream->window + consumed, stream->have);
@@ -456,11 +490,13 @@ static bool read_message(struct trace_stream *stream, const uint8_t **bytes, siz
 /* A waiter for Redisson's lock only asks how long it lasts. */
 static const char *purpose_of(const struct trace_stream *stream)
 {
-    bool is_plain_wait = stream->command == REDLOCK_COMMAND_WAIT && stream->form == REDLOCK_FORM_PLAIN;
+    bool is_plain_wait =
+        stream->command == REDLOCK_COMMAND_WAIT && stream->form == REDLOCK_FORM_PLAIN;
 
     switch (is_plain_wait ? REDLOCK_COMMAND_PTTL : stream->command) {
     case REDLOCK_COMMAND_SUBSCRIBE: return "hear when our turn has come";
-    case REDLOCK_COMMAND_ACQUIRE:   return stream->is_of_fair ? "acquire it in our turn" : "acquire it, if it is free";
+    case REDLOCK_COMMAND_ACQUIRE:
+        return stream->is_of_fair ? "acquire it in our turn" : "acquire it, if it is free";
     case REDLOCK_COMMAND_RESTORE:   return "set it again, if it is missing";
     case REDLOCK_COMMAND_EXTEND:    return "extend it, if it is ours";
     case REDLOCK_COMMAND_RELEASE:   return "release it, if it is ours";
@@ -486,10 +522,13 @@ static void note_sent(struct trace *trace, const struct redlock_event *event)
 
     assert(event->session < TRACE_SESSIONS_MAX);
     print_not_asked(trace, event);
-    session->asked[session->end++ % TRACE_SENT_MAX] = (struct trace_sent){ (uint8_t)event->command, (uint8_t)event->form };
+    session->asked[session->end++ % TRACE_SENT_MAX] = (struct trace_sent){
+        (uint8_t)event->command, (uint8_t)event->form
+    };
 }
 
-static void read_sent(struct trace *trace, uint64_t now_us, unsigned k, const uint8_t *bytes, size_t size)
+static void read_sent(struct trace *trace, uint64_t now_us, unsigned k, const uint8_t *bytes,
+                      size_t size)
 {
     struct trace_session *session = &trace->sessions[k];
     struct trace_stream *stream = &session->sent;
@@ -500,7 +539,8 @@ static void read_sent(struct trace *trace, uint64_t now_us, unsigned k, const ui
         stream->command = (enum redlock_command)asked.command;
         stream->form = (enum redlock_form)asked.form;
         if (!read_message(stream, &bytes, &size)) return;
-        if (is_shown(trace, stream->command)) print_node_line(trace, now_us, k, '>', stream->text, purpose_of(stream));
+        if (is_shown(trace, stream->command))
+            print_node_line(trace, now_us, k, '>', stream->text, purpose_of(stream));
         begin_message(stream);
         session->first++;
     }
@@ -515,7 +555,8 @@ static const char *describe_pttl(int64_t ms, char text[TRACE_TEXT_MAX])
 
     if (ms == -1) return "the key has no TTL";
     if (ms < 0)   return "there is no key";
-    (void)print_text(text, TRACE_TEXT_MAX, "its holder has %s left", text_duration(duration, (uint64_t)ms));
+    (void)print_text(text, TRACE_TEXT_MAX, "its holder has %s left",
+                     text_duration(duration, (uint64_t)ms));
     return text;
 }
 
@@ -525,21 +566,25 @@ static const char *describe_refusal(const struct redlock_event *event, char text
     if (event->command == REDLOCK_COMMAND_EXTEND)      return "it is not ours";
     if (event->number == 0 && event->ticket == 0)      return "somebody has it";
     if (event->number != -2)                           return describe_pttl(event->number, text);
-    (void)print_text(text, TRACE_TEXT_MAX, "it is free, but the ticket must be larger than %" PRIu64, event->ticket);
+    (void)print_text(text, TRACE_TEXT_MAX,
+                     "it is free, but the ticket must be larger than %" PRIu64, event->ticket);
     return text;
 }
 
 static const char *describe_error(const struct redlock_event *event)
 {
-    bool is_vote = event->command == REDLOCK_COMMAND_ACQUIRE || event->command == REDLOCK_COMMAND_EXTEND;
+    bool is_vote =
+        event->command == REDLOCK_COMMAND_ACQUIRE || event->command == REDLOCK_COMMAND_EXTEND;
 
     if (event->trouble == REDLOCK_TROUBLE_NOSCRIPT && event->form == REDLOCK_FORM_BY_SHA1)
         return "it does not know the script, and gets its text";
-    if (event->trouble == REDLOCK_TROUBLE_AHEAD) return "unknown: the ticket is too far ahead of its clock";
+    if (event->trouble == REDLOCK_TROUBLE_AHEAD)
+        return "unknown: the ticket is too far ahead of its clock";
     return is_vote && event->vote == REDLOCK_VOTE_PENDING ? "too late for its round" : "unknown";
 }
 
-/* The reply to a poll of a fair lock goes on behind the ticket and the time: with the last turn in its queue, and the rank. */
+/* The reply to a poll of a fair lock goes on behind the ticket and the time: with the last turn in
+ * its queue, and the rank. */
 static const char *describe_refused(const char *reply, const char *why, char text[TRACE_TEXT_MAX])
 {
     const char *left = strchr(reply, ' '), *turn = left ? strchr(left + 1, ' ') : NULL;
@@ -550,15 +595,18 @@ static const char *describe_refused(const char *reply, const char *why, char tex
     return text;
 }
 
-static const char *describe_vote(const struct trace *trace, const struct redlock_event *event, char text[TRACE_TEXT_MAX])
+static const char *describe_vote(const struct trace *trace, const struct redlock_event *event,
+                                 char text[TRACE_TEXT_MAX])
 {
     char why[TRACE_TEXT_MAX];
 
     if (event->vote == REDLOCK_VOTE_REFUSED)
-        return describe_refused(trace->sessions[event->session].received.text, describe_refusal(event, why), text);
+        return describe_refused(trace->sessions[event->session].received.text,
+                                describe_refusal(event, why), text);
     if (event->vote != REDLOCK_VOTE_GRANTED)
         return event->vote == REDLOCK_VOTE_PENDING ? "too late for its round" : "unknown";
-    (void)print_text(text, TRACE_TEXT_MAX, "granted, %u/%u", count_of(event->granted), trace->node_count);
+    (void)print_text(text, TRACE_TEXT_MAX, "granted, %u/%u", count_of(event->granted),
+                     trace->node_count);
     return text;
 }
 
@@ -573,14 +621,16 @@ static const char *describe_release(int64_t answer)
 }
 
 /* Of one that is no error. */
-static const char *describe_answer(const struct trace *trace, const struct redlock_event *event, char text[TRACE_TEXT_MAX])
+static const char *describe_answer(const struct trace *trace, const struct redlock_event *event,
+                                   char text[TRACE_TEXT_MAX])
 {
     switch (event->command) {
     case REDLOCK_COMMAND_LOAD_RELEASE:
     case REDLOCK_COMMAND_LOAD_EXTEND: return "a script's name: its SHA-1";
     case REDLOCK_COMMAND_ACQUIRE:
     case REDLOCK_COMMAND_EXTEND:      return describe_vote(trace, event, text);
-    case REDLOCK_COMMAND_RESTORE:     return event->answer == REDLOCK_ANSWER_GRANTED ? "it is there again" : "it is not missing";
+    case REDLOCK_COMMAND_RESTORE:
+        return event->answer == REDLOCK_ANSWER_GRANTED ? "it is there again" : "it is not missing";
     case REDLOCK_COMMAND_RELEASE:     return describe_release(event->number);
     case REDLOCK_COMMAND_WAIT:
     case REDLOCK_COMMAND_PTTL:        return describe_pttl(event->number, text);
@@ -604,7 +654,8 @@ static void print_heard(struct trace *trace, const struct redlock_event *event)
     if (event->answer == REDLOCK_ANSWER_WRONG)      meaning = "no answer to that";
     else if (event->answer != REDLOCK_ANSWER_ERROR) meaning = describe_answer(trace, event, text);
     else if (is_of_lock)                            meaning = describe_error(event);
-    if (is_shown(trace, event->command)) print_node_line(trace, event->at_us, event->session, '<', stream->text, meaning);
+    if (is_shown(trace, event->command))
+        print_node_line(trace, event->at_us, event->session, '<', stream->text, meaning);
     begin_message(stream);
 }
 
@@ -621,11 +672,14 @@ static void print_event(struct trace *trace, const struct redlock_event *event)
     case REDLOCK_EVENT_PHASE:        print_beginning(trace, event); break;
     case REDLOCK_EVENT_VERDICT:      print_verdict(trace, event); break;
     case REDLOCK_EVENT_ENDED:        print_ended(trace, event); break;
-    case REDLOCK_EVENT_WOKEN:        print_node_line(trace, event->at_us, event->session, '=', "our turn has come", ""); break;
+    case REDLOCK_EVENT_WOKEN:
+        print_node_line(trace, event->at_us, event->session, '=', "our turn has come", "");
+        break;
     case REDLOCK_EVENT_UNANSWERED:
         if (event->round == trace->round) trace->unknown = event->unknown;
         if (event->vote == REDLOCK_VOTE_UNKNOWN)
-            print_node_line(trace, event->at_us, event->session, '=', "no answer: unknown, it may have been done", "");
+            print_node_line(trace, event->at_us, event->session, '=',
+                            "no answer: unknown, it may have been done", "");
         break;
     default:                         break;
     }
@@ -639,7 +693,9 @@ static void note_lost(struct trace *trace)
 
     if (lost == 0) return;
     trace->lost += lost;
-    (void)print_text(text, sizeof text, "%" PRIu64 " events lost: what passes is not shown until the next connection", lost);
+    (void)print_text(text, sizeof text,
+                     "%" PRIu64 " events lost: what passes is not shown until the next connection",
+                     lost);
     print_decided(trace, trace->last_at, text);
     for (unsigned k = 0; k < TRACE_SESSIONS_MAX; k++) reset_session(&trace->sessions[k], true);
 }
@@ -662,11 +718,13 @@ static void read_received(struct trace *trace, unsigned k, const uint8_t *bytes,
     trace->bytes = bytes;
     trace->size = size;
     print_events(trace);
-    if (!trace->sessions[k].is_blind) (void)read_message(&trace->sessions[k].received, &trace->bytes, &trace->size);
+    if (!trace->sessions[k].is_blind)
+        (void)read_message(&trace->sessions[k].received, &trace->bytes, &trace->size);
     trace->receiving = TRACE_SESSIONS_MAX;
 }
 
-void trace_traffic(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what, const void *data, size_t size)
+void trace_traffic(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what,
+                   const void *data, size_t size)
 {
     struct trace *trace = context;
 

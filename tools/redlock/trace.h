@@ -1,6 +1,7 @@
-/* What the engine does, on stderr as it happens: time, node, direction, command or reply, the vote it means, and how the verdict is
- * reckoned. A printer of the engine's events, and of the bytes that pass, which it takes apart into words and does not understand:
- * what they mean, and which of them are secret, the events say. Looks on and changes nothing. */
+/* What the engine does, on stderr as it happens: time, node, direction, command or reply, the vote
+ * it means, and how the verdict is reckoned. A printer of the engine's events, and of the bytes
+ * that pass, which it takes apart into words and does not understand: what they mean, and which of
+ * them are secret, the events say. Looks on and changes nothing. */
 #ifndef TRACE_H
 #define TRACE_H
 
@@ -9,14 +10,16 @@
 #include "news.h"
 
 #ifndef TRACE_EVENTS
-#define TRACE_EVENTS 1024       /* Between two looks: of each session that is lost the commands that were under way, and more. */
+/* Between two looks: of each session that is lost the commands that were under way, and more. */
+#define TRACE_EVENTS 1024
 #endif
 
 enum {
     TRACE_WINDOW = 256,     /* Bytes of one direction of one node that are looked at together. */
     TRACE_TEXT_MAX = 192,   /* A command or reply in words; what is longer is cut. */
     TRACE_OUT_MAX = 64 * 1024,
-    TRACE_SENT_MAX = 64,    /* Commands of one node that are in the send buffer; more than its pipeline, a power of two. */
+    /* Commands of one node that are in the send buffer; more than its pipeline, a power of two. */
+    TRACE_SENT_MAX = 64,
     TRACE_SESSIONS_MAX = REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)
 };
 
@@ -33,7 +36,8 @@ struct trace_stream {
     size_t have;
     unsigned words, keys;       /* That have been read; of a script, how many keys it has. */
     unsigned count;             /* How many words there are. */
-    bool is_of_shared, is_of_fair;      /* The script is one of such locks: its arguments have other names. */
+    /* The script is one of such locks: its arguments have other names. */
+    bool is_of_shared, is_of_fair;
     enum redlock_command command;
     enum redlock_form form;
     size_t used;
@@ -47,9 +51,11 @@ struct trace_sent {
 /* One connection: to a node, or its subscription. */
 struct trace_session {
     struct trace_stream sent, received;
-    struct trace_sent asked[TRACE_SENT_MAX];        /* Commands whose bytes have not left yet; counted on without end: */
+    /* Commands whose bytes have not left yet; counted on without end: */
+    struct trace_sent asked[TRACE_SENT_MAX];
     unsigned first, end;
-    bool is_blind;          /* Events were lost: which bytes are whose is not known until the next connection. */
+    /* Events were lost: which bytes are whose is not known until the next connection. */
+    bool is_blind;
 };
 
 struct trace {
@@ -68,18 +74,21 @@ struct trace {
     const uint8_t *bytes;   /* that have been received and were not looked at. */
     size_t size;
     size_t out_used;
-    char out[TRACE_OUT_MAX];            /* Lines that are written when the step is over: writing takes a round's time. */
+    /* Lines that are written when the step is over: writing takes a round's time. */
+    char out[TRACE_OUT_MAX];
     struct news *news;                  /* What others take from each event. NULL: nobody does. */
     struct redlock_event_ring events;
     struct redlock_event ring[TRACE_EVENTS];
     struct trace_session sessions[TRACE_SESSIONS_MAX];
 };
 
-/* Begins: client is open, and has not done a step. It is looked at while there is traffic, and must stay until trace_end. */
+/* Begins: client is open, and has not done a step. It is looked at while there is traffic, and must
+ * stay until trace_end. */
 void trace_begin(struct trace *trace, struct redlock_client *client, enum trace_mode mode);
 
 /* For struct redlock_options; context is the trace. */
-void trace_traffic(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what, const void *data, size_t size);
+void trace_traffic(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what,
+                   const void *data, size_t size);
 
 /* Writes what has happened. To be called after each step. */
 void trace_flush(struct trace *trace);

@@ -48,7 +48,8 @@ static size_t add_numbers(int fd, pid_t pids[], size_t count, size_t max)
 }
 
 /* Appends what one thread has begun. */
-static size_t add_children_of_thread(pid_t pid, const char *thread, pid_t pids[], size_t count, size_t max)
+static size_t add_children_of_thread(pid_t pid, const char *thread, pid_t pids[], size_t count,
+                                     size_t max)
 {
     char path[64];
     int fd;
@@ -70,7 +71,8 @@ static size_t add_children(pid_t pid, pid_t pids[], size_t count, size_t max)
     (void)print_text(path, sizeof path, "/proc/%ld/task", (long)pid);
     threads = opendir(path);
     while (threads && (entry = readdir(threads)) != NULL)
-        if (entry->d_name[0] != '.') count = add_children_of_thread(pid, entry->d_name, pids, count, max);
+        if (entry->d_name[0] != '.')
+            count = add_children_of_thread(pid, entry->d_name, pids, count, max);
     if (threads) (void)closedir(threads);
     return count;
 }

@@ -22,8 +22,8 @@ size_t sight_kept(const struct redlock_sight *sight)
 
 static bool is_same(const struct redlock_sight *a, const struct redlock_sight *b)
 {
-    return a->exists && b->exists && a->is_string && b->is_string && a->value_size == b->value_size &&
-           memcmp(a->value, b->value, sight_kept(a)) == 0;
+    return a->exists && b->exists && a->is_string && b->is_string &&
+           a->value_size == b->value_size && memcmp(a->value, b->value, sight_kept(a)) == 0;
 }
 
 static unsigned count_same(const struct view *view, unsigned as)
@@ -31,7 +31,8 @@ static unsigned count_same(const struct view *view, unsigned as)
     unsigned count = 0;
 
     assert(as < view->count);
-    for (unsigned k = 0; k < view->count; k++) count += is_same(&view->sights[k], &view->sights[as]);
+    for (unsigned k = 0; k < view->count; k++)
+        count += is_same(&view->sights[k], &view->sights[as]);
     return count;
 }
 
@@ -43,7 +44,8 @@ static void find_end(struct view *view)
     view->ends_in_ms = 0;
     for (unsigned k = 0; k < view->count; k++) {
         unsigned longer = 0;
-        if (!is_same(&view->sights[k], &view->sights[view->holder]) || !view->sights[k].has_ttl) continue;
+        if (!is_same(&view->sights[k], &view->sights[view->holder]) || !view->sights[k].has_ttl)
+            continue;
         for (unsigned j = 0; j < view->count; j++) {
             if (!is_same(&view->sights[j], &view->sights[view->holder])) continue;
             longer += !view->sights[j].has_ttl || view->sights[j].ttl_ms >= view->sights[k].ttl_ms;
@@ -57,7 +59,8 @@ static void find_end(struct view *view)
 bool view_may_vote(const struct view *view, unsigned k)
 {
     assert(k < view->count);
-    return redlock_node_votes(redlock_engine(&view->session->client), k, redlock_now_us()) && !(view->barred >> k & 1);
+    return redlock_node_votes(redlock_engine(&view->session->client), k, redlock_now_us()) &&
+           !(view->barred >> k & 1);
 }
 
 static void count_votes(struct view *view)
@@ -66,7 +69,8 @@ static void count_votes(struct view *view)
 
     for (unsigned k = 0; k < view->count; k++) {
         bool votes = view_may_vote(view, k);
-        bool gives = votes && (!view->session->settings->ticket || redlock_node_gives_tickets(engine, k, redlock_now_us()));
+        bool gives = votes && (!view->session->settings->ticket ||
+                               redlock_node_gives_tickets(engine, k, redlock_now_us()));
         view->voters += votes;
         view->givers += gives;
         view->grantors += gives && view->sights[k].seen && !view->sights[k].exists;
@@ -92,16 +96,22 @@ static void judge(struct view *view)
         find_end(view);
         return;
     }
-    view->verdict = absent >= view->quorum ? VERDICT_FREE : others >= view->quorum ? VERDICT_OTHER_TYPE
-                  : seen >= view->quorum   ? VERDICT_SPLIT : VERDICT_NO_QUORUM;
-    view->agreeing = view->verdict == VERDICT_FREE ? absent : view->verdict == VERDICT_OTHER_TYPE ? others : seen;
+    view->verdict = absent >= view->quorum   ? VERDICT_FREE
+                    : others >= view->quorum ? VERDICT_OTHER_TYPE
+                    : seen >= view->quorum   ? VERDICT_SPLIT
+                                             : VERDICT_NO_QUORUM;
+    view->agreeing = view->verdict == VERDICT_FREE         ? absent
+                     : view->verdict == VERDICT_OTHER_TYPE ? others
+                                                           : seen;
 }
 
 enum redlock_status view_status(const struct view *view)
 {
     switch (view->verdict) {
     case VERDICT_FREE:
-        return view->givers < view->quorum ? REDLOCK_NO_QUORUM : view->grantors < view->quorum ? REDLOCK_TAKEN : REDLOCK_OK;
+        return view->givers < view->quorum     ? REDLOCK_NO_QUORUM
+               : view->grantors < view->quorum ? REDLOCK_TAKEN
+                                               : REDLOCK_OK;
     case VERDICT_NO_QUORUM: return REDLOCK_NO_QUORUM;
     default:                return REDLOCK_TAKEN;
     }
@@ -109,20 +119,25 @@ enum redlock_status view_status(const struct view *view)
 
 const char *view_trouble(const struct view *view, unsigned k)
 {
-    enum redlock_trouble now = redlock_node_trouble(redlock_engine(&view->session->client), k, redlock_now_us());
+    enum redlock_trouble now =
+        redlock_node_trouble(redlock_engine(&view->session->client), k, redlock_now_us());
     bool is_well = now == REDLOCK_TROUBLE_NONE || now == REDLOCK_TROUBLE_WRONGTYPE;
 
     assert(k < view->count);
     if ((view->refused | view->barred) >> k & 1) return view->session->notes[k].text;
-    if (view->sights[k].seen && is_well) return view->session->notes[k].is_voting ? view->session->notes[k].text : NULL;
-    return is_well || now == REDLOCK_TROUBLE_NEW ? "no answer in time" : view->session->notes[k].text;
+    if (view->sights[k].seen && is_well)
+        return view->session->notes[k].is_voting ? view->session->notes[k].text : NULL;
+    return is_well || now == REDLOCK_TROUBLE_NEW ? "no answer in time"
+                                                 : view->session->notes[k].text;
 }
 
 /* ---- Looking ---- */
 
-/* Asks all nodes, and notes what they refuse and is_refusal() takes for one. Returns the set of these nodes. */
+/* Asks all nodes, and notes what they refuse and is_refusal() takes for one. Returns the set of
+ * these nodes. */
 static uint16_t note_refusals(struct view *view, const char *const *words, unsigned count,
-                              bool (*is_refusal)(const struct view *view, unsigned k, const struct redlock_item *item))
+                              bool (*is_refusal)(const struct view *view, unsigned k,
+                                                 const struct redlock_item *item))
 {
     static struct ask_all all;
     struct session *session = view->session;
@@ -132,9 +147,13 @@ static uint16_t note_refusals(struct view *view, const char *const *words, unsig
     all = (struct ask_all){ 0 };
     for (unsigned i = 0; i < count; i++) ask_all_argument(&all, words[i]);
     ask_all_begin(&all, session);
-    ask_all_wait(&all, session, redlock_now_us() + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000);
+    ask_all_wait(&all, session,
+                 redlock_now_us() +
+                     (uint64_t)session->settings->options.engine.node_timeout_ms * 1000);
     for (unsigned k = 0; k < view->count; k++) {
-        if (ask_all_answer(&all, k, &item) || item.type != REDLOCK_ITEM_ERROR || !is_refusal(view, k, &item)) continue;
+        if (ask_all_answer(&all, k, &item) || item.type != REDLOCK_ITEM_ERROR ||
+            !is_refusal(view, k, &item))
+            continue;
         item_note_refusal(&item, &session->notes[k], "");
         set |= (uint16_t)(1u << k);
     }
@@ -148,14 +167,16 @@ static bool is_unseen(const struct view *view, unsigned k, const struct redlock_
     return !view->sights[k].seen;
 }
 
-/* Of a node that restarted within the guard the engine tells that, and not what it answered: it is asked again. */
+/* Of a node that restarted within the guard the engine tells that, and not what it answered: it is
+ * asked again. */
 static void find_refusals(struct view *view)
 {
     const char *words[] = { "PTTL", view->resource };
     bool is_hidden = false;
 
     for (unsigned k = 0; k < view->count; k++)
-        is_hidden |= !view->sights[k].seen && view->session->notes[k].trouble == REDLOCK_TROUBLE_RESTARTED;
+        is_hidden |=
+            !view->sights[k].seen && view->session->notes[k].trouble == REDLOCK_TROUBLE_RESTARTED;
     if (is_hidden) view->refused |= note_refusals(view, words, 2, is_unseen);
 }
 
@@ -164,22 +185,26 @@ static bool item_begins(const struct redlock_item *item, const char *text)
     return item->size >= strlen(text) && memcmp(item->bytes, text, strlen(text)) == 0;
 }
 
-/* As OOM, NOREPLICAS, MISCONF; or the command has another name there. A node without a vote has said why. */
+/* As OOM, NOREPLICAS, MISCONF; or the command has another name there. A node without a vote has
+ * said why. */
 static bool is_barrier(const struct view *view, unsigned k, const struct redlock_item *item)
 {
-    return view_may_vote(view, k) && (!item_begins(item, "ERR ") || item_begins(item, "ERR unknown command"));
+    return view_may_vote(view, k) &&
+           (!item_begins(item, "ERR ") || item_begins(item, "ERR unknown command"));
 }
 
-/* A SET with NX and XX is refused by all servers, as the syntax error that it is, and changes nothing. But a server that cannot
- * write says that first; or that this user may not, which is told, and bars no other. */
+/* A SET with NX and XX is refused by all servers, as the syntax error that it is, and changes
+ * nothing. But a server that cannot write says that first; or that this user may not, which is
+ * told, and bars no other. */
 static void find_barriers(struct view *view)
 {
     const char *words[] = { "SET", view->resource, "-", "NX", "XX" };
     uint16_t set = note_refusals(view, words, 5, is_barrier);
 
     for (unsigned k = 0; k < view->count; k++) {
-        if (view->session->notes[k].trouble == REDLOCK_TROUBLE_NOPERM) view->refused |= (uint16_t)(set & 1u << k);
-        else                                                           view->barred |= (uint16_t)(set & 1u << k);
+        if (view->session->notes[k].trouble == REDLOCK_TROUBLE_NOPERM)
+            view->refused |= (uint16_t)(set & 1u << k);
+        else view->barred |= (uint16_t)(set & 1u << k);
     }
 }
 
@@ -187,13 +212,15 @@ static enum redlock_status look(struct session *session, struct view *view)
 {
     enum redlock_status status;
 
-    status = redlock_start_inspect(redlock_engine(&session->client), &session->lock, view->resource, strlen(view->resource),
-                                   view->sights, redlock_now_us());
+    status = redlock_start_inspect(redlock_engine(&session->client), &session->lock, view->resource,
+                                   strlen(view->resource), view->sights, redlock_now_us());
     if (status == REDLOCK_OK) status = session_finish(session);
-    session_connect_all(session);       /* The round is over a moment before it is certain that a node hangs. */
+    /* The round is over a moment before it is certain that a node hangs. */
+    session_connect_all(session);
     if (status != REDLOCK_OK) return status;
     find_barriers(view);
-    find_refusals(view);    /* The last: while it is waited the engine's words of the guard would come in place of them. */
+    /* The last: while it is waited the engine's words of the guard would come in place of them. */
+    find_refusals(view);
     return status;
 }
 
@@ -214,7 +241,9 @@ enum redlock_status view_look(struct view *view, struct session *session, const 
     enum redlock_status status;
 
     assert(resource);
-    *view = (struct view){ .session = session, .resource = resource, .count = count, .quorum = redlock_quorum(count) };
+    *view = (struct view){
+        .session = session, .resource = resource, .count = count, .quorum = redlock_quorum(count)
+    };
     status = look(session, view);
     if (status == REDLOCK_OK) {
         judge(view);
@@ -232,7 +261,8 @@ bool view_is_same(const struct view *view, unsigned k, unsigned j)
 
 /* ---- Permits ---- */
 
-enum redlock_status permits_look(struct permits *permits, struct session *session, const char *resource)
+enum redlock_status permits_look(struct permits *permits, struct session *session,
+                                 const char *resource)
 {
     enum redlock_status status = REDLOCK_OK;
 
@@ -251,7 +281,8 @@ enum redlock_status permits_look(struct permits *permits, struct session *sessio
 
 enum redlock_status permits_status(const struct permits *permits)
 {
-    enum redlock_status status = permits->known < permits->count ? REDLOCK_NO_QUORUM : REDLOCK_TAKEN;
+    enum redlock_status status =
+        permits->known < permits->count ? REDLOCK_NO_QUORUM : REDLOCK_TAKEN;
 
     assert(permits->count > 0);
     for (unsigned i = 0; i < permits->count; i++)

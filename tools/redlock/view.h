@@ -1,4 +1,5 @@
-/* What all nodes know of a lock, looked at together, and what it amounts to. Reads only, and prints nothing. */
+/* What all nodes know of a lock, looked at together, and what it amounts to. Reads only,
+ * and prints nothing. */
 #ifndef VIEW_H
 #define VIEW_H
 
@@ -8,8 +9,10 @@
 enum verdict {
     VERDICT_FREE,           /* On a quorum of nodes. */
     VERDICT_HELD,           /* By one and the same value on a quorum. */
-    VERDICT_OTHER_TYPE,     /* By a key that is no string on a quorum: a lock of another kind, or none. */
-    VERDICT_SPLIT,          /* None of these, though a quorum answered: clients are at it, or some nodes lost it. */
+    /* By a key that is no string on a quorum: a lock of another kind, or none. */
+    VERDICT_OTHER_TYPE,
+    /* None of these, though a quorum answered: clients are at it, or some nodes lost it. */
+    VERDICT_SPLIT,
     VERDICT_NO_QUORUM       /* Of answers. */
 };
 
@@ -20,8 +23,10 @@ struct view {
     unsigned voters;        /* Nodes that have a vote now, */
     unsigned givers;        /* of these, if a ticket is wanted, those that give one, */
     unsigned grantors;      /* and of these those where it is free. */
-    uint16_t refused;       /* Nodes whose refusal is noted, whatever their trouble is now: a set. */
-    uint16_t barred;        /* Nodes that answer, but let nobody write: a set. Their refusals are noted, too. */
+    /* Nodes whose refusal is noted, whatever their trouble is now: a set. */
+    uint16_t refused;
+    /* Nodes that answer, but let nobody write: a set. Their refusals are noted, too. */
+    uint16_t barred;
     enum verdict verdict;
     unsigned agreeing;      /* On how many nodes the verdict is true. */
     unsigned holder;        /* VERDICT_HELD: one of them. */
@@ -61,7 +66,8 @@ bool view_is_same(const struct view *view, unsigned k, unsigned j);
 size_t sight_kept(const struct redlock_sight *sight);
 
 /* The same of its permits: of as many as the settings say. */
-enum redlock_status permits_look(struct permits *permits, struct session *session, const char *resource);
+enum redlock_status permits_look(struct permits *permits, struct session *session,
+                                 const char *resource);
 
 /* OK: one is free, and a quorum can grant it. */
 enum redlock_status permits_status(const struct permits *permits);

@@ -13,13 +13,15 @@ void votes_begin(struct votes *votes, struct session *session)
     *votes = (struct votes){ .first_round = redlock_last_round(&session->lock)->number };
 }
 
-/* A node that came late is not asked by the first extension, and is well all the same: behind that it gets the key. */
+/* A node that came late is not asked by the first extension, and is well all the same: behind that
+ * it gets the key. */
 static bool is_without(struct session *session, unsigned k)
 {
     enum redlock_vote vote = redlock_vote_of(&session->lock, k);
 
     assert(k < redlock_node_count(&session->client));
-    if (vote != REDLOCK_VOTE_NOT_ASKED) return vote == REDLOCK_VOTE_UNKNOWN || vote == REDLOCK_VOTE_REFUSED;
+    if (vote != REDLOCK_VOTE_NOT_ASKED)
+        return vote == REDLOCK_VOTE_UNKNOWN || vote == REDLOCK_VOTE_REFUSED;
     return session->notes[k].trouble != REDLOCK_TROUBLE_NONE;
 }
 
@@ -53,7 +55,8 @@ void votes_watch(struct votes *votes, struct session *session)
     if (round->number == votes->first_round || (late == 0 && round->decided_at == 0)) return;
     votes->round = round->number;
     votes->pending = 0;
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) watch_node(votes, session, k, late >> k & 1);
+    for (unsigned k = 0; k < redlock_node_count(&session->client); k++)
+        watch_node(votes, session, k, late >> k & 1);
     if (!before || session->missing) return;
     log_transition(session, LOG_RESTORED, NULL);
     if (is_told(session))

@@ -9,7 +9,8 @@
 
 enum {
     LOOK_US = 5 * 1000,     /* How often to look whether the rest is gone: nothing reports it. */
-    TREE_MAX = 4096         /* Processes that one look finds; those beyond are found when these are gone. */
+    /* Processes that one look finds; those beyond are found when these are gone. */
+    TREE_MAX = 4096
 };
 
 static uint64_t sooner(uint64_t a, uint64_t b)
@@ -24,8 +25,8 @@ static uint64_t earlier(uint64_t at_us, uint32_t ms)
     return at_us > us ? at_us - us : 0;
 }
 
-/* The group at once, so that a shell whose command dies cannot begin the next one; then what has left it. The list is made
- * first: of a process that has ended it would not tell the children. */
+/* The group at once, so that a shell whose command dies cannot begin the next one; then what has
+ * left it. The list is made first: of a process that has ended it would not tell the children. */
 static int signal_all(const struct ward *ward, int number)
 {
     static pid_t pids[TREE_MAX];
@@ -45,7 +46,8 @@ int ward_end(struct ward *ward, uint64_t now_us)
 
     assert(!ward->is_ending);
     ward->is_ending = true;
-    ward->kill_at = sooner(now_us + (uint64_t)ward->grace_ms * 1000, earlier(ward->valid_until, ward->margin_ms));
+    ward->kill_at = sooner(now_us + (uint64_t)ward->grace_ms * 1000,
+                           earlier(ward->valid_until, ward->margin_ms));
     error = signal_all(ward, SIGTERM);
     (void)signal_all(ward, SIGCONT);
     return error;

@@ -5,7 +5,8 @@
 
 void tls_read(struct settings *settings, const char *const given[TLS_FILES])
 {
-    if (given[0] || given[1] || given[2]) refuse(settings, "there is no TLS here: 'make TLS=openssl' or TLS=mbedtls builds it in");
+    if (given[0] || given[1] || given[2])
+        refuse(settings, "there is no TLS here: 'make TLS=openssl' or TLS=mbedtls builds it in");
 }
 
 bool tls_open(struct settings *settings)

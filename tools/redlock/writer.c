@@ -31,7 +31,8 @@ static void ignore_signals(void)
     for (int number = 1; number < NSIG; number++) (void)signal(number, SIG_IGN);
 }
 
-/* Whoever waits for the end of redlock's standard output waits for redlock, not for this process. */
+/* Whoever waits for the end of redlock's standard output waits for redlock, not
+ * for this process. */
 static void keep_only_stderr(void)
 {
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -53,10 +54,15 @@ static void deliver(const struct settings *settings, struct piece *piece, size_t
 
     assert(size <= sizeof piece->text);
     switch ((enum outlet)head->outlet) {
-    case OUTLET_LOG:     log_deliver(&settings->output, piece->text, size, head->mark, head->dropped); break;
-    case OUTLET_METRICS: settings->meter->deliver(piece->text, size, head->mark, head->dropped); break;
+    case OUTLET_LOG:
+        log_deliver(&settings->output, piece->text, size, head->mark, head->dropped);
+        break;
+    case OUTLET_METRICS:
+        settings->meter->deliver(piece->text, size, head->mark, head->dropped);
+        break;
     case OUTLET_STDERR:
-        if (head->dropped > 0) say("%u messages were dropped here, for nobody read them", (unsigned)head->dropped);
+        if (head->dropped > 0)
+            say("%u messages were dropped here, for nobody read them", (unsigned)head->dropped);
         (void)write_all(STDERR_FILENO, piece->text, size);
         break;
     case OUTLET_COUNT: break;
@@ -74,7 +80,8 @@ _Noreturn static void become_writer(const struct settings *settings, int reader)
     keep_only_stderr();
     take_name();
     while ((size = recv(reader, &piece, sizeof piece, 0)) > 0 || (size < 0 && errno == EINTR))
-        if (size >= (ssize_t)sizeof piece.head) deliver(settings, &piece, (size_t)size - sizeof piece.head);
+        if (size >= (ssize_t)sizeof piece.head)
+            deliver(settings, &piece, (size_t)size - sizeof piece.head);
     _exit(EXIT_SUCCESS);
 }
 

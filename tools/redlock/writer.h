@@ -1,12 +1,13 @@
-/* The process that writes: what goes to stderr, the log and the metrics of a command that holds a lock or waits for one. It alone
- * may be kept waiting, by a pipe that nobody reads, a terminal that is halted, a file system that hangs (S29).
+/* The process that writes: what goes to stderr, the log and the metrics of a command that holds a
+ * lock or waits for one. It alone may be kept waiting, by a pipe that nobody reads, a terminal that
+ * is halted, a file system that hangs (S29).
  *
  *      redlock ---\
  *                   outbox ---> writer ---> stderr, log, metrics
  *      guardian --/
  *
- * It ends when both have, and it has written what they told. No signal but SIGKILL ends it, and then what is told is lost, no
- * lock. */
+ * It ends when both have, and it has written what they told. No signal but SIGKILL ends it, and
+ * then what is told is lost, no lock. */
 #ifndef WRITER_H
 #define WRITER_H
 
@@ -15,7 +16,8 @@
 /* Begins it, while there is neither a connection nor a lock. Returns 0 or an errno. */
 int writer_begin(const struct settings *settings);
 
-/* Nothing is held any longer: waits until all is written, but not for long. (What is not written then, it goes on to write.) */
+/* Nothing is held any longer: waits until all is written, but not for long. (What is not written
+ * then, it goes on to write.) */
 void writer_end(void);
 
 #endif

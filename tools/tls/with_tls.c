@@ -23,20 +23,27 @@ static bool is_wanted(const char *nodes)
 {
     static const char blanks[] = ", \t\r\n";
 
-    for (const char *node = nodes + strspn(nodes, blanks); *node != '\0'; node += strspn(node, blanks)) {
-        if (strncasecmp(node, "rediss://", 9) == 0 || strncasecmp(node, "valkeys://", 10) == 0) return true;
+    for (const char *node = nodes + strspn(nodes, blanks); *node != '\0';
+         node += strspn(node, blanks)) {
+        if (strncasecmp(node, "rediss://", 9) == 0 || strncasecmp(node, "valkeys://", 10) == 0)
+            return true;
         node += strcspn(node, blanks);
     }
     return false;
 }
 
-static struct redlock_tls_options files;    /* The strings are those of argv and of the environment. */
-static bool is_option[3];                   /* True if an option named them. Otherwise it was the environment. */
+/* The strings are those of argv and of the environment. */
+static struct redlock_tls_options files;
+/* True if an option named them. Otherwise it was the environment. */
+static bool is_option[3];
 static struct redlock_tls *tls;             /* NULL: no session is open, or no node asks for it. */
 
 void tls_read(struct settings *settings, const char *const given[TLS_FILES])
 {
-    const char *option = given[0] ? "--tls-ca" : given[1] ? "--tls-cert" : given[2] ? "--tls-key" : NULL;
+    const char *option = given[0]   ? "--tls-ca"
+                         : given[1] ? "--tls-cert"
+                         : given[2] ? "--tls-key"
+                                    : NULL;
 
     for (unsigned i = 0; i < 3; i++) is_option[i] = given[i];
     if (is_wanted(settings->nodes)) {
@@ -45,7 +52,8 @@ void tls_read(struct settings *settings, const char *const given[TLS_FILES])
                                               .key = choose(given[2], "REDLOCK_TLS_KEY") };
         settings->options.secure_transport = redlock_tls_transport();
     } else if (option) {
-        refuse(settings, "%s: none of the nodes is talked to by TLS: write rediss://HOST:PORT", option);
+        refuse(settings, "%s: none of the nodes is talked to by TLS: write rediss://HOST:PORT",
+               option);
     }
 }
 
@@ -54,7 +62,8 @@ static const char *name_of_file(const char *words)
 {
     static const char *const begins[] = { "the CA", "the client", "the key" };
     static const char *const names[][2] = {
-        { "REDLOCK_TLS_CA", "--tls-ca" }, { "REDLOCK_TLS_CERT", "--tls-cert" }, { "REDLOCK_TLS_KEY", "--tls-key" }
+        { "REDLOCK_TLS_CA", "--tls-ca" }, { "REDLOCK_TLS_CERT", "--tls-cert" },
+        { "REDLOCK_TLS_KEY", "--tls-key" }
     };
 
     for (unsigned i = 0; i < 3; i++) {
@@ -69,7 +78,8 @@ static void tell(const char *words)
     char text[REDLOCK_TLS_WORDS + 64];
     const char *name = name_of_file(words);
 
-    (void)print_text(text, sizeof text, "TLS: %s%s%s%s", words, name ? " (" : "", name ? name : "", name ? ")" : "");
+    (void)print_text(text, sizeof text, "TLS: %s%s%s%s", words, name ? " (" : "", name ? name : "",
+                     name ? ")" : "");
     output_mistake(text);
 }
 
@@ -108,19 +118,25 @@ static const struct row {
     const char *words, *advice;
     bool is_lasting;
 } rows[] = {
-    { "another host", "name the node in the list as its certificate does, or give it one for this name", true },
-    { "this IP address", "name the node in the list as its certificate does, or give it one for this address", true },
+    { "another host",
+      "name the node in the list as its certificate does, or give it one for this name", true },
+    { "this IP address",
+      "name the node in the list as its certificate does, or give it one for this address", true },
     { "not trusted here", "--tls-ca FILE names the CA that signed it", true },
-    { "its certificate has expired", "give the node a new one; or is this machine's clock wrong?", true },
+    { "its certificate has expired", "give the node a new one; or is this machine's clock wrong?",
+      true },
     { "not valid yet", "is a clock wrong: this machine's, or that of the CA?", false },
     { "its certificate", "give the node another one", true },
     { "shows no certificate", "its tls-cert-file must name one", true },
-    { "asks for a client certificate", "give --tls-cert and --tls-key, or set its tls-auth-clients to no", true },
-    { "or no certificate", "does it ask for one? --tls-cert and --tls-key; its log may say more", true },
+    { "asks for a client certificate",
+      "give --tls-cert and --tls-key, or set its tls-auth-clients to no", true },
+    { "or no certificate", "does it ask for one? --tls-cert and --tls-key; its log may say more",
+      true },
     { "no certificate can be", "name the node by its host name or its IP address", true },
     { "CA of our certificate", "its tls-ca-cert-file must have the CA of --tls-cert", true },
     { "our certificate has expired", "get a new one for --tls-cert", true },
-    { "refuses our certificate", "its log may say why; its tls-ca-cert-file must have the CA of --tls-cert", true },
+    { "refuses our certificate",
+      "its log may say why; its tls-ca-cert-file must have the CA of --tls-cert", true },
     { "no version in common", "its tls-protocols must have TLSv1.2 or TLSv1.3", true },
     { "does not speak TLS", "is it the node's tls-port? redis:// if it is to be plain text", true },
     { "during the handshake", "is it the node's tls-port? its log may say why", false },
@@ -140,7 +156,8 @@ const char *tls_advice(const char *text)
     const struct row *row = find_row(text);
 
     if (tls && strcmp(text, "no connection within the node timeout") == 0)
-        return "it hangs, or the network does, or it does not speak TLS there; if it is only slow: --node-timeout";
+        return "it hangs, or the network does, or it does not speak TLS there; if it is only slow: "
+               "--node-timeout";
     if (row) return row->advice;
     return strncmp(text, "TLS: ", 5) == 0 ? "the node's log may say more" : NULL;
 }

@@ -1,10 +1,11 @@
-/* ask FOLDER 'PORT...' WORD...: sends the words as a command to the server on each port, one after the other.
+/* ask FOLDER 'PORT...' WORD...: sends the words as a command to the server on each port, one after
+ * the other.
  *
- * Prints a line for each answer, as redis-cli does without a terminal: a status, an error or a number without its type, the
- * first line of a string, nothing for null; of an array "*N". A server that speaks TLS is asked through its unix socket,
- * FOLDER/PORT. The exit status is 1 if a server could not be reached. (Scripts ask thousands of times, and perl takes five times
- * as long to start.)
- */
+ * Prints a line for each answer, as redis-cli does without a terminal: a status, an error or a
+ * number without its type, the first line of a string, nothing for null; of an array "*N". A server
+ * that speaks TLS is asked through its unix socket, FOLDER/PORT. The exit status is 1 if a server
+ * could not be reached. (Scripts ask thousands of times, and perl takes five times as
+ * long to start.) */
 #define _XOPEN_SOURCE 700
 
 #include <ctype.h>
@@ -25,14 +26,19 @@ enum { CONNECT_S = 5 };     /* SIGALRM ends this program when that takes longer.
 static int connect_to(const char *folder, uint16_t port)
 {
     struct sockaddr_un local = { .sun_family = AF_UNIX };
-    struct sockaddr_in internet = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in internet = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
+    };
     int size = snprintf(local.sun_path, sizeof local.sun_path, "%s/%u", folder, (unsigned)port);
-    int is_local = size > 0 && (size_t)size < sizeof local.sun_path && access(local.sun_path, F_OK) == 0;
-    const struct sockaddr *address = is_local ? (const struct sockaddr *)&local : (const struct sockaddr *)&internet;
+    int is_local =
+        size > 0 && (size_t)size < sizeof local.sun_path && access(local.sun_path, F_OK) == 0;
+    const struct sockaddr *address =
+        is_local ? (const struct sockaddr *)&local : (const struct sockaddr *)&internet;
     int fd = socket(address->sa_family, SOCK_STREAM, 0);
 
     alarm(CONNECT_S);
-    if (fd >= 0 && connect(fd, address, is_local ? (socklen_t)sizeof local : (socklen_t)sizeof internet) < 0) {
+    if (fd >= 0 &&
+        connect(fd, address, is_local ? (socklen_t)sizeof local : (socklen_t)sizeof internet) < 0) {
         close(fd);
         fd = -1;
     }

@@ -1,8 +1,8 @@
 /* limit SECONDS PROGRAM WORD...: becomes the program, which SIGALRM ends when it takes longer.
  *
- * A shell acts upon a signal of its own only when a hung command is over, so the limit is the command's. A shell makes its commands
- * in the background ignore SIGINT and SIGQUIT; here they do not.
- */
+ * A shell acts upon a signal of its own only when a hung command is over, so the limit is the
+ * command's. A shell makes its commands in the background ignore SIGINT and SIGQUIT; here
+ * they do not. */
 #define _XOPEN_SOURCE 700
 
 #include <errno.h>

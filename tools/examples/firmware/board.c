@@ -37,8 +37,8 @@ enum {
 };
 
 static struct uart *const uarts[BOARD_LINES] = {
-    (struct uart *)0x40004000, (struct uart *)0x40005000, (struct uart *)0x40006000, (struct uart *)0x40007000,
-    (struct uart *)0x40009000
+    (struct uart *)0x40004000, (struct uart *)0x40005000, (struct uart *)0x40006000,
+    (struct uart *)0x40007000, (struct uart *)0x40009000
 };
 
 static void start_watchdog(void)
@@ -88,8 +88,8 @@ uint8_t board_receive(unsigned k)
     return (uint8_t)uarts[k]->data;
 }
 
-/* The pending bit goes first. If the timer fired in between, it would be pending no longer, with its
- * line up, and never rise again. */
+/* The pending bit goes first. If the timer fired in between, it would be pending no longer, with
+ * its line up, and never rise again. */
 void board_rest(void)
 {
     __asm volatile("wfi");
@@ -106,10 +106,17 @@ void board_feed_watchdog(void)
 /* ---- Semihosting: what the debugger or QEMU does for the program ---- */
 
 enum {
-    HOST_OPEN = 0x01, HOST_CLOSE = 0x02, HOST_PRINT = 0x04, HOST_WRITE = 0x05, HOST_READ = 0x06, HOST_SYSTEM = 0x12,
+    HOST_OPEN = 0x01,
+    HOST_CLOSE = 0x02,
+    HOST_PRINT = 0x04,
+    HOST_WRITE = 0x05,
+    HOST_READ = 0x06,
+    HOST_SYSTEM = 0x12,
     HOST_EXIT = 0x18,
-    HOST_FOR_READING = 1, HOST_FOR_WRITING = 5,
-    HOST_EXIT_GOOD = 0x20026, HOST_EXIT_BAD = 0x20023
+    HOST_FOR_READING = 1,
+    HOST_FOR_WRITING = 5,
+    HOST_EXIT_GOOD = 0x20026,
+    HOST_EXIT_BAD = 0x20023
 };
 
 static int host(int operation, const void *arguments)
@@ -174,11 +181,13 @@ bool board_write_flash(const void *bytes, size_t size)
 
 enum { STACK_PAINT = 0x5A5A5A5A };
 
-extern uint32_t stack_start[], stack_end[], data_start[], data_end[], data_in_flash[], bss_start[], bss_end[];
+extern uint32_t stack_start[], stack_end[], data_start[], data_end[], data_in_flash[], bss_start[],
+    bss_end[];
 int main(void);
 _Noreturn void begin(void);
 
-/* The stack grows down to where no memory is, so that one that is too small is a fault, and not a change of something else. */
+/* The stack grows down to where no memory is, so that one that is too small is a fault, and not a
+ * change of something else. */
 size_t board_stack_size(void)
 {
     return (size_t)((uint8_t *)stack_end - (uint8_t *)stack_start);
@@ -206,8 +215,7 @@ static _Noreturn void stand_still(void)
     for (;;) { }
 }
 
-__attribute__((section(".vectors"), used))
-static const uintptr_t vectors[16] = {
-    (uintptr_t)stack_end, (uintptr_t)begin, (uintptr_t)stand_still, (uintptr_t)stand_still, (uintptr_t)stand_still,
-    (uintptr_t)stand_still, (uintptr_t)stand_still
+__attribute__((section(".vectors"), used)) static const uintptr_t vectors[16] = {
+    (uintptr_t)stack_end,   (uintptr_t)begin,       (uintptr_t)stand_still, (uintptr_t)stand_still,
+    (uintptr_t)stand_still, (uintptr_t)stand_still, (uintptr_t)stand_still
 };

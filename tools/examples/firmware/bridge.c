@@ -2,10 +2,11 @@
  *
  *     bridge LINE HOST:PORT [LINE HOST:PORT ...]
  *
- * LINE is a serial device, which the bridge sets to 115200 baud with RTS and CTS, or the path of a unix socket, which it makes, and
- * to which an emulator connects instead. It runs until it is killed. line.h has the bytes on a line,
- * and the end of a session on it. Each session is a connection of its own to the server; when either
- * side hangs up, so does the bridge to the other. */
+ * LINE is a serial device, which the bridge sets to 115200 baud with RTS and CTS, or the path of a
+ * unix socket, which it makes, and to which an emulator connects instead. It runs until it is
+ * killed. line.h has the bytes on a line, and the end of a session on it. Each session is a
+ * connection of its own to the server; when either side hangs up, so does the bridge
+ * to the other. */
 #define _DEFAULT_SOURCE
 
 #include "line.h"
@@ -67,7 +68,8 @@ static void begin_session(struct link *l)
     l->server = socket(l->address.ss_family, SOCK_STREAM, 0);
     fcntl(l->server, F_SETFL, O_NONBLOCK);
     setsockopt(l->server, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    if (connect(l->server, (struct sockaddr *)&l->address, l->address_size) < 0 && errno != EINPROGRESS)
+    if (connect(l->server, (struct sockaddr *)&l->address, l->address_size) < 0 &&
+        errno != EINPROGRESS)
         end_session(l, strerror(errno));
 }
 
@@ -86,7 +88,8 @@ static void write_to_server(struct link *l)
 {
     uint8_t bytes[LINE_PAYLOAD_MAX];
     const size_t size = line_read(&l->line, bytes, sizeof bytes);
-    if (send(l->server, bytes, size, MSG_NOSIGNAL) != (ssize_t)size) end_session(l, "the server takes nothing");
+    if (send(l->server, bytes, size, MSG_NOSIGNAL) != (ssize_t)size)
+        end_session(l, "the server takes nothing");
 }
 
 /* Only while the line has room for all of it. */
@@ -110,7 +113,8 @@ static void set_up_device(struct link *l)
     if (l->wire < 0 || tcgetattr(l->wire, &how) < 0) fail(l->path, strerror(errno));
     cfmakeraw(&how);
     how.c_cflag |= CLOCAL | CREAD | CRTSCTS;
-    if (cfsetspeed(&how, B115200) < 0 || tcsetattr(l->wire, TCSANOW, &how) < 0) fail(l->path, strerror(errno));
+    if (cfsetspeed(&how, B115200) < 0 || tcsetattr(l->wire, TCSANOW, &how) < 0)
+        fail(l->path, strerror(errno));
 }
 
 static void set_up_socket(struct link *l)
@@ -121,7 +125,8 @@ static void set_up_socket(struct link *l)
     memcpy(at.sun_path, l->path, strlen(l->path));
     unlink(l->path);
     l->listener = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (l->listener < 0 || bind(l->listener, (struct sockaddr *)&at, sizeof at) < 0 || listen(l->listener, 1) < 0)
+    if (l->listener < 0 || bind(l->listener, (struct sockaddr *)&at, sizeof at) < 0 ||
+        listen(l->listener, 1) < 0)
         fail(l->path, strerror(errno));
 }
 
@@ -247,7 +252,8 @@ int main(int argc, char **argv)
     struct pollfd polled[LINKS_MAX * POLLED];
     const size_t count = (size_t)(argc - 1) / 2;
 
-    if (argc < 3 || argc % 2 == 0 || count > LINKS_MAX) fail("usage", "bridge LINE HOST:PORT [LINE HOST:PORT ...]");
+    if (argc < 3 || argc % 2 == 0 || count > LINKS_MAX)
+        fail("usage", "bridge LINE HOST:PORT [LINE HOST:PORT ...]");
     signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < count; i++) set_up(&links[i], argv[1 + 2 * i], argv[2 + 2 * i]);
     for (;;) {

@@ -2,16 +2,19 @@
  *
  * The engine needs random bytes for tokens and for the pauses between attempts. Two tokens that are
  * alike break mutual exclusion, since each of two devices takes the other's key for its own, and
- * deletes or extends it. No two devices, and no two lives of one device, may therefore ever have the
- * same bytes. They need to be hard to guess only if somebody who can reach the servers is hostile.
+ * deletes or extends it. No two devices, and no two lives of one device, may therefore ever have
+ * the same bytes. They need to be hard to guess only if somebody who can reach the
+ * servers is hostile.
  *
- *     secret   16 bytes that no other device has: written at the factory, from a good source. A serial number is enough to be
- *              different from others, and not enough against somebody who guesses.
- *     boot     how often this device has begun: counted in flash, and WRITTEN THERE BEFORE THE FIRST BYTE IS USED, or a reset at
- *              the wrong moment repeats a life. If the memory cannot be written, use no lock.
+ *     secret   16 bytes that no other device has: written at the factory, from a good source. A
+ *              serial number is enough to be different from others, and not enough against somebody
+ *              who guesses.
+ *     boot     how often this device has begun: counted in flash, and WRITTEN THERE BEFORE THE
+ *              FIRST BYTE IS USED, or a reset at the wrong moment repeats a life. If the memory
+ *              cannot be written, use no lock.
  *
- * The bytes are the cipher XTEA, with the secret as its key, of the numbers (boot, 0), (boot, 1), and
- * so on, so no two blocks are alike. */
+ * The bytes are the cipher XTEA, with the secret as its key, of the numbers (boot, 0), (boot, 1),
+ * and so on, so no two blocks are alike. */
 #ifndef DEVICE_RANDOM_H
 #define DEVICE_RANDOM_H
 

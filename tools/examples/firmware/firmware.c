@@ -1,12 +1,13 @@
-/* A lock on five servers, from a Cortex-M3 with five serial lines, no operating system, no allocation and no
- * random source. It is the engine of redlock.h, and its surroundings. "make firmware" runs it in QEMU on five
- * real servers (see run); the far end of each line is bridge.c. To begin with, copy this, board.h, line.h,
- * counter.h and device_random.h, with redlock.h and redlock.c of "make amalgamation", and write another board.c.
+/* A lock on five servers, from a Cortex-M3 with five serial lines, no operating system, no
+ * allocation and no random source. It is the engine of redlock.h, and its surroundings. "make
+ * firmware" runs it in QEMU on five real servers (see run); the far end of each line is bridge.c.
+ * To begin with, copy this, board.h, line.h, counter.h and device_random.h, with redlock.h and
+ * redlock.c of "make amalgamation", and write another board.c.
  *
- * Here it acquires, extends, keeps and releases the lock again and again. Its belief is compared each
- * time with the servers' keys, by commands on the host, which a device would not have; a run counts if
- * all was so. Between runs it hangs up, a server is killed and comes back, and once it stands still
- * until the watchdog resets it in the middle of a lock. */
+ * Here it acquires, extends, keeps and releases the lock again and again. Its belief is compared
+ * each time with the servers' keys, by commands on the host, which a device would not have; a run
+ * counts if all was so. Between runs it hangs up, a server is killed and comes back, and once it
+ * stands still until the watchdog resets it in the middle of a lock. */
 #include "board.h"
 #include "counter.h"
 #include "device_random.h"
@@ -17,12 +18,14 @@ enum {
     NODES = BOARD_LINES,
     RESOURCE = 32, SEND = REDLOCK_SEND_MIN(RESOURCE), RECEIVE = REDLOCK_RECEIVE_MIN,
     TTL_MS = 2000, WAIT_MS = 60000, NODE_TIMEOUT_MS = 1500,
-    KEEP_PERCENT = 3,               /* It is small so that no run waits long for the keeper; a device takes the default, 33. */
+    /* It is small so that no run waits long for the keeper; a device takes the default, 33. */
+    KEEP_PERCENT = 3,
 
     RUNS = 40,                      /* Runs of a boot. Among these runs, */
     HANG_UP_EVERY = 5, RIVAL_EVERY = 10,
     KILL_AT = 10, STAND_STILL_AT = 20, REVIVE_AT = 30,
-    LATE_MAX = 40                   /* Runs that were too slow to say anything, on a host that is busy. */
+    /* Runs that were too slow to say anything, on a host that is busy. */
+    LATE_MAX = 40
 };
 
 /* The content of the flash. */
@@ -35,7 +38,8 @@ static struct {
 static struct redlock engine;
 static struct redlock_node nodes[NODES];
 static struct redlock_lock lock;
-static uint64_t memory[REDLOCK_MEMORY(NODES, REDLOCK_PIPELINE_MIN, SEND, RECEIVE) / sizeof(uint64_t)];
+static uint64_t
+    memory[REDLOCK_MEMORY(NODES, REDLOCK_PIPELINE_MIN, SEND, RECEIVE) / sizeof(uint64_t)];
 static struct line lines[NODES];
 static struct counter counter;
 static struct device_random dice;
@@ -145,7 +149,8 @@ static enum redlock_status acquire(void)
     return status == REDLOCK_OK ? until_done() : status;
 }
 
-/* One of the nodes that were in time to grant it may have died, and fewer than a quorum be left. It then ends by itself. */
+/* One of the nodes that were in time to grant it may have died, and fewer than a quorum be left. It
+ * then ends by itself. */
 static enum redlock_status extend(void)
 {
     enum redlock_status status = redlock_start_extend(&engine, &lock, TTL_MS, now_us());
@@ -183,7 +188,8 @@ static bool init(void)
     struct redlock_config config;
 
     redlock_config_init(&config);
-    config.guard_ms = TTL_MS;       /* Nobody else locks here. If others do, take their longest TTL, or the default. */
+    /* Nobody else locks here. If others do, take their longest TTL, or the default. */
+    config.guard_ms = TTL_MS;
     config.node_timeout_ms = NODE_TIMEOUT_MS;
     config.keep_percent = KEEP_PERCENT;
     config.resource_max = RESOURCE;
@@ -192,10 +198,12 @@ static bool init(void)
     config.receive_size = RECEIVE;
     counter_init(&counter, BOARD_TICK_US_NUMERATOR, BOARD_TICK_US_DENOMINATOR, board_ticks());
     redlock_lock_init(&lock);
-    return redlock_init(&engine, &config, nodes, NODES, memory, sizeof memory, now_us()) == REDLOCK_OK;
+    return redlock_init(&engine, &config, nodes, NODES, memory, sizeof memory, now_us()) ==
+           REDLOCK_OK;
 }
 
-/* A life of its own has other random bytes, and lines on which no session of an earlier life goes on. */
+/* A life of its own has other random bytes, and lines on which no session of an earlier
+ * life goes on. */
 static bool begin_life(void)
 {
     uint8_t bytes[8];
@@ -314,14 +322,20 @@ static bool is_held(void)
 static bool is_run(uint32_t run)
 {
     if (run % HANG_UP_EVERY == 0) hang_up();
-    if (!surely(acquire() == REDLOCK_OK, "acquire") || !unless_late(is_held(), "held on the servers")) return false;
+    if (!surely(acquire() == REDLOCK_OK, "acquire") ||
+        !unless_late(is_held(), "held on the servers"))
+        return false;
     befall(run);
-    if (!unless_late(extend() == REDLOCK_OK, "extend") || !unless_late(keep() == REDLOCK_OK, "keep")) return false;
+    if (!unless_late(extend() == REDLOCK_OK, "extend") ||
+        !unless_late(keep() == REDLOCK_OK, "keep"))
+        return false;
     if (!unless_late(is_held(), "kept on the servers")) return false;
-    if (run % RIVAL_EVERY == 0 && !unless_late(host("refused", ""), "a rival is refused")) return false;
+    if (run % RIVAL_EVERY == 0 && !unless_late(host("refused", ""), "a rival is refused"))
+        return false;
     const bool is_valid = redlock_valid_us(&lock, now_us()) > 0;
     const enum redlock_status status = release();
-    return surely(status == REDLOCK_OK || !is_valid || status == REDLOCK_LOST, "release") && surely(has_token("gone"), "gone");
+    return surely(status == REDLOCK_OK || !is_valid || status == REDLOCK_LOST, "release") &&
+           surely(has_token("gone"), "gone");
 }
 
 static bool count_run(void)

@@ -1,37 +1,47 @@
-/* A serial line that can hang up. It has sessions over raw bytes in both directions, for a transport of
- * the engine (the near side) and for the bridge to a server (the far side). Copy this file.
+/* A serial line that can hang up. It has sessions over raw bytes in both directions, for a
+ * transport of the engine (the near side) and for the bridge to a server (the far side).
+ * Copy this file.
  * Freestanding; no allocation; a few hundred bytes for each line.
  *
  * Raw bytes are not enough. When the engine closes a session because an answer did not come, that
- * answer may still come, and on a bare line it would be taken for the answer to the first command of
- * the next session. Nothing that belongs to one session may therefore be heard in another, and any loss
- * or change on the way must end the session, as TCP would.
+ * answer may still come, and on a bare line it would be taken for the answer to the first command
+ * of the next session. Nothing that belongs to one session may therefore be heard in another, and
+ * any loss or change on the way must end the session, as TCP would.
  *
- * The wire. A frame stands between two END; two END with nothing between them are no frame. Within a frame,
- * END is written as ESC ESC_END and ESC as ESC ESC_ESC (as in RFC 1055), so an END is never part of one.
- * After any byte that was lost, changed or added, the next END begins anew, and the damage is one frame.
+ * The wire. A frame stands between two END; two END with nothing between them are no frame. Within
+ * a frame, END is written as ESC ESC_END and ESC as ESC ESC_ESC (as in RFC 1055), so an END is
+ * never part of one.
+ * After any byte that was lost, changed or added, the next END begins anew, and the damage
+ * is one frame.
  *
  *     END  kind  session, 2 bytes  number  bytes ...  check, 4 bytes  END          low bytes first
  *
- *     kind     OPEN    near to far: a session begins. All that was before is over, also what is still on its way.
+ *     kind     OPEN    near to far: a session begins. All that was before is over, also what is
+ *                      still on its way.
  *              OPENED  far to near: the server is connected.
  *              DATA    either way: bytes of the stream, 1 to LINE_PAYLOAD_MAX of them.
- *              CLOSE   either way: the session is over, and the bytes say why; or the server could not be connected.
- *     session  of OPEN a number that the near side has not used lately. Frames that name another than the last are not looked
- *              at; but a far side that knows of no session answers DATA with CLOSE, so that the near side learns of its restart.
- *     number   of DATA: 1, 2, ... 255, 0, 1, ... in each direction. A frame that is missing is noticed by the next.
+ *              CLOSE   either way: the session is over, and the bytes say why; or the server could
+ *                      not be connected.
+ *     session  of OPEN a number that the near side has not used lately. Frames that name another
+ *              than the last are not looked at; but a far side that knows of no session answers
+ *              DATA with CLOSE, so that the near side learns of its restart.
+ *     number   of DATA: 1, 2, ... 255, 0, 1, ... in each direction. A frame that is missing is
+ *              noticed by the next.
  *     check    CRC-32 (0xEDB88320) of all of the frame before it.
  *
  * A damaged frame, or one out of turn, ends a session that stands. One that is lost without another
- * after it is noticed by the engine's own timeout, and so is an OPEN or OPENED that is lost. The engine
- * then begins a new session. Nothing is sent again. Both sides must be able to stop the other (RTS and
- * CTS, say), since a byte that finds no room is a lost byte.
+ * after it is noticed by the engine's own timeout, and so is an OPEN or OPENED that is lost. The
+ * engine then begins a new session. Nothing is sent again. Both sides must be able to stop the
+ * other (RTS and CTS, say), since a byte that finds no room is a lost byte.
  *
- * Use: give each byte that arrives to line_take(), but only while line_unread() is 0; send what line_output() has; and
- *     near   on WANT_CONNECT line_open(), on LINE_OPENED redlock_connected(), on LINE_LOST redlock_disconnected(), on WANT_CLOSE
- *            line_close(), and between these line_write() and line_read()
- *     far    on LINE_ASKED connect to the server, having closed the connection that there was, and then line_accept() or
- *            line_close(); on LINE_LOST close it; when the server closes it, line_close() */
+ * Use: give each byte that arrives to line_take(), but only while line_unread() is 0; send what
+ * line_output() has; and
+ *     near   on WANT_CONNECT line_open(), on LINE_OPENED redlock_connected(), on LINE_LOST
+ *            redlock_disconnected(), on WANT_CLOSE line_close(), and between these
+ *            line_write() and line_read()
+ *     far    on LINE_ASKED connect to the server, having closed the connection that there was, and
+ *            then line_accept() or line_close(); on LINE_LOST close it; when the server
+ *            closes it, line_close() */
 #ifndef LINE_H
 #define LINE_H
 
@@ -51,9 +61,15 @@ enum {
 
     LINE_END = 0xC0, LINE_ESC = 0xDB, LINE_ESC_END = 0xDC, LINE_ESC_ESC = 0xDD
 };
-_Static_assert(LINE_PAYLOAD_MAX >= 16 && LINE_PAYLOAD_MAX <= 1024, "sizes are kept in a uint16_t, and a reason should fit");
+_Static_assert(LINE_PAYLOAD_MAX >= 16 && LINE_PAYLOAD_MAX <= 1024,
+               "sizes are kept in a uint16_t, and a reason should fit");
 
-enum line_kind { LINE_KIND_OPEN = 'O', LINE_KIND_OPENED = 'A', LINE_KIND_DATA = 'D', LINE_KIND_CLOSE = 'C' };
+enum line_kind {
+    LINE_KIND_OPEN = 'O',
+    LINE_KIND_OPENED = 'A',
+    LINE_KIND_DATA = 'D',
+    LINE_KIND_CLOSE = 'C'
+};
 
 enum line_state { LINE_CLOSED, LINE_OPENING, LINE_OPEN };
 
@@ -87,7 +103,8 @@ static inline uint32_t line_check(const uint8_t *bytes, size_t size)
     uint32_t check = UINT32_MAX;
     for (size_t i = 0; i < size; i++) {
         check ^= bytes[i];
-        for (int bit = 0; bit < 8; bit++) check = (check >> 1) ^ (check & 1 ? UINT32_C(0xEDB88320) : 0);
+        for (int bit = 0; bit < 8; bit++)
+            check = (check >> 1) ^ (check & 1 ? UINT32_C(0xEDB88320) : 0);
     }
     return ~check;
 }
@@ -100,7 +117,8 @@ static inline size_t line_escape(uint8_t *out, uint8_t byte)
     return 2;
 }
 
-/* Writes the frame whose head and bytes are in frame[0..size), with room for its check; returns its size on the wire. */
+/* Writes the frame whose head and bytes are in frame[0..size), with room for its check; returns its
+ * size on the wire. */
 static inline size_t line_encode(uint8_t out[LINE_OUTPUT_MAX], uint8_t *frame, size_t size)
 {
     const uint32_t check = line_check(frame, size);
@@ -118,13 +136,15 @@ static inline bool line_is_frame(const uint8_t *frame, size_t size)
 {
     uint32_t check = 0;
     if (size < LINE_HEAD + LINE_CHECK || size > LINE_FRAME_MAX) return false;
-    for (unsigned i = 0; i < LINE_CHECK; i++) check |= (uint32_t)frame[size - LINE_CHECK + i] << 8 * i;
+    for (unsigned i = 0; i < LINE_CHECK; i++)
+        check |= (uint32_t)frame[size - LINE_CHECK + i] << 8 * i;
     return line_check(frame, size - LINE_CHECK) == check;
 }
 
 /* ---- Both sides ---- */
 
-/* session: of the near side a number that is another after each reset, a random one for instance; of the far side any. */
+/* session: of the near side a number that is another after each reset, a random one for instance;
+ * of the far side any. */
 static inline void line_init(struct line *line, bool is_far, uint16_t session)
 {
     *line = (struct line){ .is_far = is_far, .session = session };
@@ -142,11 +162,13 @@ static inline void line_sent(struct line *line, size_t size)
     line->out_start = (uint16_t)(line->out_start + size);
 }
 
-/* Replaces the bytes that have not been sent. A frame whose first part has left is then a damaged one,
- * of a session that is over. */
+/* Replaces the bytes that have not been sent. A frame whose first part has left is then a damaged
+ * one, of a session that is over. */
 static inline void line_put(struct line *line, enum line_kind kind, const void *bytes, size_t size)
 {
-    uint8_t frame[LINE_FRAME_MAX] = { (uint8_t)kind, (uint8_t)line->session, (uint8_t)(line->session >> 8), line->sent };
+    uint8_t frame[LINE_FRAME_MAX] = {
+        (uint8_t)kind, (uint8_t)line->session, (uint8_t)(line->session >> 8), line->sent
+    };
     const uint8_t *from = bytes;
 
     for (size_t i = 0; i < size; i++) frame[LINE_HEAD + i] = from[i];
@@ -154,7 +176,8 @@ static inline void line_put(struct line *line, enum line_kind kind, const void *
     line->out_end = (uint16_t)line_encode(line->out, frame, LINE_HEAD + size);
 }
 
-/* Takes up to size bytes of the stream. Returns how many. It is 0 while there is output, or no session. */
+/* Takes up to size bytes of the stream. Returns how many. It is 0 while there is output,
+ * or no session. */
 static inline size_t line_write(struct line *line, const void *bytes, size_t size)
 {
     if (line->state != LINE_OPEN || line->out_start != line->out_end || size == 0) return 0;
@@ -242,7 +265,8 @@ static inline enum line_event line_take_opened(struct line *line)
 static inline enum line_event line_take_data(struct line *line, size_t end)
 {
     if (line->state != LINE_OPEN) return LINE_NOTHING;
-    if (line->in[3] != (uint8_t)(line->heard + 1)) return line_lose(line, "bytes were lost on the line");
+    if (line->in[3] != (uint8_t)(line->heard + 1))
+        return line_lose(line, "bytes were lost on the line");
     line->heard++;
     line->unread_start = LINE_HEAD;
     line->unread_end = (uint16_t)end;
@@ -271,7 +295,8 @@ static inline enum line_event line_take_frame(struct line *line, size_t size)
     const size_t end = size - LINE_CHECK;
 
     if (line->in[0] == LINE_KIND_OPEN) return line_take_open(line, session);
-    if (line->is_far && line->in[0] == LINE_KIND_DATA && line->state == LINE_CLOSED) return line_refuse(line, session);
+    if (line->is_far && line->in[0] == LINE_KIND_DATA && line->state == LINE_CLOSED)
+        return line_refuse(line, session);
     if (session != line->session) return LINE_NOTHING;
     switch (line->in[0]) {
     case LINE_KIND_OPENED: return line_take_opened(line);
@@ -289,7 +314,8 @@ static inline enum line_event line_take_end(struct line *line)
     line->in_size = 0;
     line->is_damaged = line->is_escaped = false;
     if (is_whole) return line_take_frame(line, size);
-    return size > 0 && line->state == LINE_OPEN ? line_lose(line, "a frame was damaged on the line") : LINE_NOTHING;
+    return size > 0 && line->state == LINE_OPEN ? line_lose(line, "a frame was damaged on the line")
+                                                : LINE_NOTHING;
 }
 
 /* Takes one byte that has arrived. Only while nothing is unread. */

@@ -2,8 +2,10 @@
  *
  *     look held|gone TOKEN PORT...
  *
- * held: the key "door" has this token on a quorum of the servers; gone: a quorum answers and has it not.
- * The exit status is 0 if it is so, in two seconds at the latest; else 1, and lines say what is there. */
+ * held: the key "door" has this token on a quorum of the servers; gone: a quorum answers and
+ * has it not.
+ * The exit status is 0 if it is so, in two seconds at the latest; else 1, and lines say
+ * what is there. */
 #define _DEFAULT_SOURCE
 
 #include <stdbool.h>
@@ -22,14 +24,17 @@ enum { TRIES = 20, PAUSE_US = 100000, ANSWER_MAX = 128 };
 /* Writes the answer to GET door, or "" when there is none. */
 static void ask(const char *port, char answer[ANSWER_MAX])
 {
-    const struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)strtoul(port, NULL, 10)),
-                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    const struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)strtoul(port, NULL, 10)),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
+    };
     const struct timeval patience = { .tv_sec = 2 };
     const int fd = socket(AF_INET, SOCK_STREAM, 0);
     ssize_t size = -1;
 
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    if (connect(fd, (const struct sockaddr *)&at, sizeof at) == 0 && write(fd, "GET door\r\n", 10) == 10)
+    if (connect(fd, (const struct sockaddr *)&at, sizeof at) == 0 &&
+        write(fd, "GET door\r\n", 10) == 10)
         size = read(fd, answer, ANSWER_MAX - 1);
     answer[size > 0 ? size : 0] = '\0';
     close(fd);

@@ -1,4 +1,5 @@
-/* clang brings no C library for WebAssembly, and this is all of one that the engine needs. The functions are in lock.c. */
+/* clang brings no C library for WebAssembly, and this is all of one that the engine needs. The
+ * functions are in lock.c. */
 #ifndef EXAMPLE_STRING_H
 #define EXAMPLE_STRING_H
 

@@ -1,5 +1,6 @@
-/* As much of a C library as the engine and tests/world need, for WebAssembly without any: memory, texts, and the formats that
- * occur in them. Nothing is printed. A failure that cannot go on traps, which the page shows. */
+/* As much of a C library as the engine and tests/world need, for WebAssembly without any: memory,
+ * texts, and the formats that occur in them. Nothing is printed. A failure that cannot go on traps,
+ * which the page shows. */
 #include "stdio.h"
 #include "stdlib.h"
 #include "string.h"
@@ -9,7 +10,8 @@
 
 /* ---- Bytes and texts ---- */
 
-/* memcpy, memmove, memset and memcmp are those of tools/examples/wasm/lock.c, which is a part of the module. */
+/* memcpy, memmove, memset and memcmp are those of tools/examples/wasm/lock.c, which is a part of
+ * the module. */
 
 void *memchr(const void *bytes, int byte, size_t size)
 {
@@ -93,7 +95,9 @@ static struct block *new_block(uint32_t class)
 {
     const uintptr_t size = (uintptr_t)1 << class, end = __builtin_wasm_memory_size(0) * PAGE;
     if (fresh == 0) fresh = ((uintptr_t)&__heap_base + HEADER - 1) / HEADER * HEADER;
-    if (end - fresh < size && __builtin_wasm_memory_grow(0, (size - (end - fresh) + PAGE - 1) / PAGE) == SIZE_MAX) abort();
+    if (end - fresh < size &&
+        __builtin_wasm_memory_grow(0, (size - (end - fresh) + PAGE - 1) / PAGE) == SIZE_MAX)
+        abort();
     struct block *block = (struct block *)fresh;
     fresh += size;
     return block;
@@ -136,7 +140,8 @@ void *calloc(size_t count, size_t size)
 void *realloc(void *memory, size_t size)
 {
     if (!memory) return malloc(size);
-    const size_t room = ((size_t)1 << ((struct block *)((uint8_t *)memory - HEADER))->class) - HEADER;
+    const size_t room =
+        ((size_t)1 << ((struct block *)((uint8_t *)memory - HEADER))->class) - HEADER;
     if (size <= room) return memory;
     void *larger = memcpy(malloc(size), memory, room);
     free(memory);
@@ -202,10 +207,12 @@ static void put(struct target *target, char byte)
     target->used++;
 }
 
-static void put_padded(struct target *target, const struct conversion *how, const char *bytes, size_t size)
+static void put_padded(struct target *target, const struct conversion *how, const char *bytes,
+                       size_t size)
 {
     const size_t width = how->width > 0 ? (size_t)how->width : 0;
-    for (size_t i = size; i < width && !how->is_left; i++) put(target, how->fills_zeros ? '0' : ' ');
+    for (size_t i = size; i < width && !how->is_left; i++)
+        put(target, how->fills_zeros ? '0' : ' ');
     for (size_t i = 0; i < size; i++) put(target, bytes[i]);
     for (size_t i = size; i < width && how->is_left; i++) put(target, ' ');
 }
@@ -217,7 +224,8 @@ static void put_text(struct target *target, const struct conversion *how, const 
     put_padded(target, how, text, size);
 }
 
-static void put_number(struct target *target, const struct conversion *how, unsigned long long number, unsigned base, bool minus)
+static void put_number(struct target *target, const struct conversion *how,
+                       unsigned long long number, unsigned base, bool minus)
 {
     char digits[24];
     size_t at = sizeof digits;
@@ -247,7 +255,8 @@ static const char *read_count(const char *format, int *count, va_list *arguments
 static const char *read_conversion(const char *format, struct conversion *how, va_list *arguments)
 {
     *how = (struct conversion){ .precision = -1 };
-    for (; *format == '0' || *format == '-'; format++) *(*format == '0' ? &how->fills_zeros : &how->is_left) = true;
+    for (; *format == '0' || *format == '-'; format++)
+        *(*format == '0' ? &how->fills_zeros : &how->is_left) = true;
     format = read_count(format, &how->width, arguments);
     if (*format == '.') format = read_count(format + 1, &how->precision, arguments);
     for (; *format == 'l' || *format == 'z'; format++) how->longs += *format == 'l';
@@ -256,20 +265,28 @@ static const char *read_conversion(const char *format, struct conversion *how, v
 
 static void put_signed(struct target *target, const struct conversion *how, long long number)
 {
-    put_number(target, how, number < 0 ? 0 - (unsigned long long)number : (unsigned long long)number, 10, number < 0);
+    put_number(target, how,
+               number < 0 ? 0 - (unsigned long long)number : (unsigned long long)number, 10,
+               number < 0);
 }
 
-static void convert(struct target *target, char what, const struct conversion *how, va_list *arguments)
+static void convert(struct target *target, char what, const struct conversion *how,
+                    va_list *arguments)
 {
     const bool is_long = how->longs == 2;
     switch (what) {
     case '%': put(target, '%'); break;
     case 'c': put(target, (char)va_arg(*arguments, int)); break;
     case 's': put_text(target, how, va_arg(*arguments, const char *)); break;
-    case 'd': put_signed(target, how, is_long ? va_arg(*arguments, long long) : va_arg(*arguments, int)); break;
+    case 'd':
+        put_signed(target, how, is_long ? va_arg(*arguments, long long) : va_arg(*arguments, int));
+        break;
     case 'u':
-    case 'x': put_number(target, how, is_long ? va_arg(*arguments, unsigned long long) : va_arg(*arguments, unsigned),
-                         what == 'u' ? 10 : 16, false); break;
+    case 'x':
+        put_number(target, how,
+                   is_long ? va_arg(*arguments, unsigned long long) : va_arg(*arguments, unsigned),
+                   what == 'u' ? 10 : 16, false);
+        break;
     default: abort();
     }
 }

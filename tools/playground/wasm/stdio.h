@@ -9,7 +9,8 @@ typedef struct playground_file FILE;
 #define stderr ((FILE *)0)
 
 int vsnprintf(char *restrict text, size_t size, const char *restrict format, va_list arguments);
-int snprintf(char *restrict text, size_t size, const char *restrict format, ...) __attribute__((format(printf, 3, 4)));
+int snprintf(char *restrict text, size_t size, const char *restrict format, ...)
+    __attribute__((format(printf, 3, 4)));
 int vprintf(const char *restrict format, va_list arguments);
 int printf(const char *restrict format, ...);
 int fprintf(FILE *restrict file, const char *restrict format, ...);
