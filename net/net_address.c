@@ -258,6 +258,11 @@ static bool address_read_host(const struct address_text *text, struct address_sp
         return address_fail(
             text, sign,
             "no '@' here: write redis://user:password@host, and an '@' in these as %40");
+    size_t mark = address_find(text, span, "/?");    /* Of a URL it is behind the host. */
+    if (mark < span.end)
+        return address_fail(
+            text, mark,
+            "a database and options need redis:// in front, as in redis://host:6379/3?durable=1");
     if (span.at < span.end && text->bytes[span.at] == '[')
         return address_read_bracketed(text, span, address);
     struct address_span host = { span.at, address_find(text, span, ":") };
@@ -447,6 +452,25 @@ static bool address_check_bytes(const struct address_text *text)
     return true;
 }
 
+static bool address_begins_option(const struct address_text *text, size_t at)
+{
+    return address_begins(text, at, "?durable=") || address_begins(text, at, "?managed=") ||
+           address_begins(text, at, "?db=");
+}
+
+/* "unix:/path" is read as it stands, and a '?' belongs to the path, unless a word follows that is
+ * an option of a URL. */
+static bool address_read_plain_path(const struct address_text *text, struct address_span span,
+                                    struct net_address *address)
+{
+    for (size_t at = span.at; at < span.end; at++)
+        if (address_begins_option(text, at))
+            return address_fail(
+                text, at,
+                "options need redis+unix:// in front, as in redis+unix:///path?db=3&durable=1");
+    return address_read_path(text, span, address);
+}
+
 static bool address_read(struct address_text *text, struct net_address *address)
 {
     struct address_span whole = { 0, text->size };
@@ -463,7 +487,7 @@ static bool address_read(struct address_text *text, struct net_address *address)
     /* unix:6379 is a host. */
     bool is_number = path.at < path.end && address_is_digit(text->bytes[path.at]);
     if (address_begins(text, 0, "unix:") && !is_number)
-        return address_read_path(text, path, address);
+        return address_read_plain_path(text, path, address);
     return address_read_host(text, whole, address);
 }
 

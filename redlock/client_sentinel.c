@@ -129,9 +129,14 @@ static bool sentinel_add(struct redlock_client *c, unsigned node, struct redlock
                          const char *text, size_t size, struct net_error *error)
 {
     struct redlock_watched *watched = &c->sentinels->watched[node];
-    const char *begin = text + SCHEME_SIZE, *end = text + size, *slash, *hosts = begin, *comma;
+    const char *begin = text + SCHEME_SIZE, *end = text + size, *mark, *slash, *hosts = begin,
+               *comma;
 
     REDLOCK_ASSERT(begin <= end);
+    mark = (const char *)memchr(begin, '?', (size_t)(end - begin));
+    if (mark)
+        return sentinel_fail(error, (size_t)(mark - text),
+                             "a master behind sentinels has no options");
     slash = (const char *)memchr(begin, '/', (size_t)(end - begin));
     if (!slash || !is_name_of_master(slash + 1, (size_t)(end - slash - 1)))
         return sentinel_fail(

@@ -537,8 +537,10 @@ TEST(an_address_that_is_wrong_is_refused_with_its_place)
     redlock_close(&client, 0);
     check_refused("sentinel://n0,n1,n2", 19, "the master's name is missing");
     check_refused("sentinel://n0,n1,n2/", 20, "the master's name is missing");
-    check_refused("sentinel://n0/my?master", 14,
+    check_refused("sentinel://n0/my*master", 14,
                   "the master's name is missing, or not 1 to 64 letters");
+    check_refused("sentinel://n0/m?managed=1", 15, "has no options");
+    check_refused("sentinel://n0?durable=1,n1/m", 13, "has no options");
     check_refused("sentinel://n0,,n2/m", 14, "a comma too many");
     check_refused("sentinel:///m", 11, "a comma too many, or no sentinel");
     check_refused("sentinel://n0,n1:0/m", 17, "port");
