@@ -79,7 +79,16 @@ without_braces() {
     is 125 run --guard 0 -n "$one" -r '{a}' -r '{b}' -- true && says 'the same braces into each name' &&
     [ -z "$(ask 0 GET door)" ]
 }
+readers_too() {
+    for command in status 'status --permits 2' leader watch 'break --token 0123456789012345678901234567890123456789'; do
+        # shellcheck disable=SC2086    # Several words.
+        is 125 $command --guard 0 -n "$one" door && says 'door: .*for a managed node it needs {braces}: write {door}$' || return 1
+    done
+    is 125 watch --guard 0 -n "$one" '{a}' door && says 'write {door}$' && is 125 status --guard 0 -n "$one" -r '{a}' -r door && says 'write {door}$' &&
+        is 125 leader --guard 0 -n "$one" '{a}#ticket' && says ': it ends in #ticket$'
+}
 check 'a name without braces is refused before anything is sent: 125' without_braces
+check 'status, leader, watch and break refuse it in the same words: 125' readers_too
 
 doctor_warns() {
     "$redlock" doctor --guard 0 --quick -n "$one" >"$directory/said" 2>&1

@@ -493,11 +493,6 @@ static void print_json(struct breaking *b, enum redlock_status status)
 
 /* ---- All of it ---- */
 
-static bool is_name_of_a_lock(const char *name)
-{
-    return name[0] != '\0' && strlen(name) <= REDLOCK_RESOURCE_MAX && !reserved_end(name);
-}
-
 static int break_in_session(struct session *session, const struct settings *settings,
                             bool is_patient)
 {
@@ -508,8 +503,9 @@ static int break_in_session(struct session *session, const struct settings *sett
     };
     enum redlock_status status;
 
-    if (!is_name_of_a_lock(settings->names[0])) {
-        report_status(session, REDLOCK_BAD_RESOURCE);
+    status = session_check_name(session);
+    if (status != REDLOCK_OK) {
+        report_status(session, status);
         return EXIT_TROUBLE;
     }
     status = break_lock(&b);

@@ -429,6 +429,7 @@ static enum redlock_status look_once(struct watching *w)
 {
     for (unsigned i = 0; i < w->count; i++) {
         enum redlock_status status = look(w, &w->locks[i]);
+        if (status == REDLOCK_BAD_RESOURCE) report_blind(w->session, w->locks[i].resource, status);
         if (status != REDLOCK_OK) return status;
     }
     if (w->is_screen) {
@@ -470,7 +471,9 @@ static int watch_in_session(struct session *session, const struct settings *sett
         status = watch(&w);
         if (w.is_screen) show(screen_end, sizeof screen_end - 1);
     }
-    if (!session->signal && (!w.locks || status != REDLOCK_SYSTEM)) report_status(session, status);
+    if (!session->signal &&
+        (!w.locks || (status != REDLOCK_SYSTEM && status != REDLOCK_BAD_RESOURCE)))
+        report_status(session, status);
     free(w.locks);
     return exit_of(session, status);
 }

@@ -113,8 +113,9 @@ int leader_command(struct session *session, struct settings *settings)
     int code;
 
     if (status != REDLOCK_OK) return EXIT_TROUBLE;
-    if (session->set[0].size == 0 || session->set[0].size > REDLOCK_RESOURCE_MAX) {
-        report_status(session, REDLOCK_BAD_RESOURCE);
+    status = session_check_name(session);
+    if (status != REDLOCK_OK) {
+        report_status(session, status);
         close_session(session);
         return EXIT_TROUBLE;
     }

@@ -255,7 +255,7 @@ static unsigned quorum_of(struct session *session)
     return redlock_quorum(redlock_node_count(&session->client));
 }
 
-const char *reserved_end(const char *name)
+static const char *reserved_end(const char *name)
 {
     static const char *const ends[] = { REDLOCK_TICKET_SUFFIX,  REDLOCK_WAITERS_SUFFIX,
                                         REDLOCK_LEADER_SUFFIX,  REDLOCK_DONE_SUFFIX,
@@ -270,31 +270,30 @@ const char *reserved_end(const char *name)
     return NULL;
 }
 
-/* Of a name that is refused. All names together have at most REDLOCK_RESOURCE_MAX bytes, each but
- * the first with 8 bytes more. */
-static const char *describe_mistake(struct session *session, char *text, size_t size)
+/* Of names that are refused. All together have at most REDLOCK_RESOURCE_MAX bytes, each but the
+ * first with 8 bytes more. */
+static const char *describe_mistake(const char *const *names, unsigned count, char *text,
+                                    size_t size)
 {
     size_t sum = 0;
 
     assert(size > 0);
     text[0] = '\0';
-    for (unsigned i = 0; i < session->output->name_count; i++) {
-        const char *name = session->output->names[i], *end = reserved_end(name);
+    for (unsigned i = 0; i < count; i++) {
+        const char *name = names[i], *end = reserved_end(name);
         if (*name == '\0') (void)print_text(text, size, ": it is empty");
         else if (end)      (void)print_text(text, size, ": it ends in %s", end);
         sum += strlen(name) + (i > 0 ? 8 : 0);
     }
     if (text[0] == '\0')
         (void)print_text(text, size,
-                         session->output->name_count == 1
-                             ? ": write {%s}"
-                             : ": write the same braces into each name, for instance {%s}",
-                         session->output->names[0]);
+                         count == 1 ? ": write {%s}"
+                                    : ": write the same braces into each name, for instance {%s}",
+                         names[0]);
     if (sum > REDLOCK_RESOURCE_MAX)
         (void)print_text(text, size, ": %zu bytes too long%s", sum - REDLOCK_RESOURCE_MAX,
-                         session->output->name_count == 1
-                             ? ""
-                             : ", all names together, each but the first with 8 bytes more");
+                         count == 1 ? ""
+                                    : ", all names together, each but the first with 8 bytes more");
     return text;
 }
 
@@ -305,7 +304,8 @@ static const char *describe_detail(struct session *session, enum redlock_status 
 
     text[0] = '\0';
     if (status == REDLOCK_TAKEN) return describe_holder(session, text, size);
-    if (status == REDLOCK_BAD_RESOURCE) return describe_mistake(session, text, size);
+    if (status == REDLOCK_BAD_RESOURCE)
+        return describe_mistake(session->output->names, session->output->name_count, text, size);
     if (status == REDLOCK_BAD_CLOCK)
         (void)print_text(text, size, " (set this machine's clock%s)",
                          session->output->has_no_ticket_option
@@ -343,6 +343,21 @@ void report_status(struct session *session, enum redlock_status status)
                     is_two ? redlock_status_text(why) : "",
                     describe_detail(session, why, detail, sizeof detail));
     report_nodes(session);
+}
+
+void report_blind(struct session *session, const char *resource, enum redlock_status status)
+{
+    char detail[160] = "";
+
+    assert(status != REDLOCK_OK);
+    if (session->output->json) {
+        output_json_begin(stdout, session->output, resource, status, NULL);
+        report_json_end(stdout, session);
+    } else if (!session->signal) {
+        if (status == REDLOCK_BAD_RESOURCE)
+            (void)describe_mistake(&resource, 1, detail, sizeof detail);
+        say("%s: %s%s", resource, redlock_status_text(status), detail);
+    }
 }
 
 void report_validity(struct session *session, const char *what)

@@ -8,12 +8,12 @@
 #include "notes.h"
 #include "output.h"
 
-/* How a resource's name ends that is the project's own, as "#ticket". NULL: it is nobody else's. */
-const char *reserved_end(const char *name);
-
 /* How the last operation ended, and which nodes are in trouble; with --quiet not that another holds
  * the lock. With --json an object that has no more than that. */
 void report_status(struct session *session, enum redlock_status status);
+
+/* Why nothing could be seen of one of several resources; JSON goes to stdout. */
+void report_blind(struct session *session, const char *resource, enum redlock_status status);
 
 /* "acquired for 9.8 s, granted by 5 of 5 nodes so far", and which nodes are in trouble. */
 void report_validity(struct session *session, const char *what);

@@ -76,6 +76,23 @@ enum redlock_status session_open(struct session *session, struct settings *setti
     return REDLOCK_SYSTEM;
 }
 
+/* To adopt it asks no node. */
+enum redlock_status session_check_name(struct session *session)
+{
+    static const char token[REDLOCK_TOKEN_TEXT + 1] = "0000000000000000000000000000000000000000";
+    struct redlock *engine = redlock_engine(&session->client);
+    struct redlock_request what;
+    enum redlock_status status;
+
+    assert(redlock_idle(&session->lock));
+    redlock_request_init(&what);
+    what.resource = session->set[0].bytes;
+    what.resource_size = session->set[0].size;
+    status = redlock_adopt(engine, &session->lock, &what, token, redlock_now_us());
+    if (status == REDLOCK_OK) redlock_forget(engine, &session->lock);
+    return status;
+}
+
 static uint64_t sooner(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;

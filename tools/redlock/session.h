@@ -12,6 +12,10 @@
 enum redlock_status session_open(struct session *session, struct settings *settings,
                                  struct redlock_mistake *mistake);
 
+/* OK: the first of its names may be that of a lock on these nodes. To be called while the session
+ * has no lock. */
+enum redlock_status session_check_name(struct session *session);
+
 /* Waits until something happens, or a signal comes, or until_us, and does what
  * has become possible. */
 void session_wait(struct session *session, uint64_t until_us);

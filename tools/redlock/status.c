@@ -279,17 +279,6 @@ static void print_json(const struct view *view)
     (void)print("\n");
 }
 
-/* Nothing was seen. */
-static void report_blind(struct session *session, const char *resource, enum redlock_status status)
-{
-    if (session->output->json) {
-        output_json_begin(stdout, &session->settings->output, resource, status, NULL);
-        report_json_end(stdout, session);
-    } else if (!session->signal) {
-        say("%s: %s", resource, redlock_status_text(status));
-    }
-}
-
 /* Looks at one resource and tells what is seen: its exit status, or what went wrong. */
 static enum redlock_status show(struct session *session, const char *resource)
 {
