@@ -115,6 +115,20 @@ other_shard() {
     is 0 run --guard 0 -n "$(managed 1)" '{a}' -- true && is 0 run --guard 0 -n "$one" '{b}' -- true
 }
 check 'a shard that has not the resource refuses it, and names the one that has: 125' other_shard
+watches_other_shard() {
+    grep -q "{a}: no quorum: .*; node 0: MOVED 15495 127.0.0.1:$port_1 .name the server of that address" "$directory/out"
+}
+readers_of_other_shard() {
+    is 125 leader --guard 0 -n "$one" '{a}' && says "MOVED 15495 127.0.0.1:$port_1 .name the server of that address" &&
+    is 125 break --guard 0 -n "$one" '{a}' --token 0123456789012345678901234567890123456789 &&
+    says "MOVED 15495 127.0.0.1:$port_1 .name the server of that address" &&
+    is 125 status --guard 0 -n "$one" '{a}' && prints "MOVED 15495 127.0.0.1:$port_1" || return 1
+    start watch --guard 0 -n "$one" --interval 100ms '{a}'
+    within 20 watches_other_shard || { cat "$directory/out"; return 1; }
+    kill -TERM $started
+    over $started || true
+}
+check 'leader, break, status and watch name it as well' readers_of_other_shard
 
 # ---- A failover ----
 

@@ -14,7 +14,8 @@ bool removal_note_refusal(struct session *session, unsigned k, const struct redl
     struct session_note *note = &session->notes[k];
 
     item_note_refusal(item, note, needs);
-    note->trouble = REDLOCK_TROUBLE_OTHER_ERROR;
+    if (note->trouble == REDLOCK_TROUBLE_NOPERM || note->trouble == REDLOCK_TROUBLE_WRONGTYPE)
+        note->trouble = REDLOCK_TROUBLE_OTHER_ERROR;
     return item_is_forbidden(item);
 }
 

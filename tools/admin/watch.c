@@ -157,6 +157,19 @@ static void print_permits(const struct lock *lock)
         (void)print("; of %u too few nodes can tell", permits->count - permits->known);
 }
 
+/* "; node 0: MOVED 15495 10.0.0.7:6379 (name the server of that address, which
+ * has this resource)" */
+static void print_troubles(const struct view *view)
+{
+    for (unsigned k = 0; view->verdict == VERDICT_NO_QUORUM && k < view->count; k++) {
+        const char *trouble = view->sights[k].seen ? NULL : view_trouble(view, k);
+        const char *advice = trouble ? report_advice(view->session, k, trouble) : NULL;
+        if (trouble)
+            (void)print("; node %u: %s%s%s%s", k, trouble, advice ? " (" : "", advice ? advice : "",
+                        advice ? ")" : "");
+    }
+}
+
 static bool is_writer_waiting(const struct view *view)
 {
     return view->is_shared && view->readers.has_writer;
@@ -171,6 +184,7 @@ static void print_change(const struct watching *w, const struct lock *lock)
     else                          status_print_verdict(&lock->permits.views[0]);
     if (is_writer_waiting(&lock->permits.views[0])) (void)print("; one waits to have it alone");
     if (lock->waiters > 0) (void)print("; %" PRIu64 " in line", lock->waiters);
+    print_troubles(&lock->permits.views[0]);
     (void)print("\n");
 }
 

@@ -121,6 +121,23 @@ bool item_is_forbidden(const struct redlock_item *item)
            has(item, "The user executing the script ");
 }
 
+static bool is_of_moving_slot(const struct redlock_item *item)
+{
+    static const char *const words[] = { "ASK ", "TRYAGAIN ", "CLUSTERDOWN " };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (begins_with(item, words[i])) return true;
+    return false;
+}
+
+static enum redlock_trouble trouble_of(const struct redlock_item *item)
+{
+    if (is_of_moving_slot(item)) return REDLOCK_TROUBLE_CLUSTERDOWN;
+    return begins_with(item, "MOVED ")       ? REDLOCK_TROUBLE_MOVED
+           : begins_with(item, "WRONGTYPE ") ? REDLOCK_TROUBLE_WRONGTYPE
+                                             : REDLOCK_TROUBLE_OTHER_ERROR;
+}
+
 void item_note_refusal(const struct redlock_item *item, struct session_note *note,
                        const char *needs)
 {
@@ -128,9 +145,7 @@ void item_note_refusal(const struct redlock_item *item, struct session_note *not
     char words[REDLOCK_ERROR_MAX];
 
     assert(item->type == REDLOCK_ITEM_ERROR);
-    note->trouble = is_forbidden                      ? REDLOCK_TROUBLE_NOPERM
-                    : begins_with(item, "WRONGTYPE ") ? REDLOCK_TROUBLE_WRONGTYPE
-                                                      : REDLOCK_TROUBLE_OTHER_ERROR;
+    note->trouble = is_forbidden ? REDLOCK_TROUBLE_NOPERM : trouble_of(item);
     (void)text_printable(words, sizeof words, item->bytes, item->size);
     (void)print_text(note->text, sizeof note->text, "%s%s", is_forbidden ? needs : "", words);
 }

@@ -95,6 +95,12 @@ static const char *advice_on(const struct session *session, const char *text,
                                       : trouble_advice(session->output, trouble);
 }
 
+const char *report_advice(const struct session *session, unsigned k, const char *text)
+{
+    assert(k < redlock_node_count(&session->client));
+    return advice_on(session, text, session->notes[k].trouble);
+}
+
 static void say_node(struct session *session, unsigned k, const char *text,
                      enum redlock_trouble trouble)
 {

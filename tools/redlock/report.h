@@ -33,6 +33,9 @@ void report_loss(struct session *session);
 /* A line for each node that is known by now to be the same server as another. */
 void report_same_servers(struct session *session);
 
+/* What can be done where node k is in trouble, of which text is the words; or NULL. */
+const char *report_advice(const struct session *session, unsigned k, const char *text);
+
 /* The lock is kept without node k's vote: why; and what can be done, or NULL. */
 const char *report_why_missing(const struct session *session, unsigned k, const char **advice);
 void report_missing_vote(struct session *session, unsigned k);
