@@ -140,6 +140,13 @@ members_of_one() {
 }
 check 'members of one cluster, named as three nodes, are no quorum: 125' members_of_one
 
+doctor_sees_one_cluster() {
+    is 2 doctor --guard 30s --quick -n "$(managed 0 1)" &&
+        prints '^node 0 .*UNSAFE  is of one cluster with node 1, .*Fix: name one endpoint of each cluster' && prints '^0 of 2 nodes safe' &&
+        ! "$redlock" doctor --quick -n "$one" | grep 'of one cluster'
+}
+check 'doctor tells that they are of one cluster, and what to do: 2' doctor_sees_one_cluster
+
 # tells WORD: of the replication of the third server.
 tells() {
     ask 2 EVAL "return redis.call('info', 'replication'):match(ARGV[1] .. ':(%a+)') or ''" 0 "$1"

@@ -194,6 +194,52 @@ TEST(redict_is_known_by_its_own_name_of_the_mode)
     EXPECT(3, SEVERITY_UNSAFE, "cluster");
 }
 
+static void tell_members(unsigned k, const char *lines)
+{
+    survey_read_members(&survey.nodes[k], lines, strlen(lines));
+}
+
+#define ID(letter) letter "123456789012345678901234567890123456789"
+
+TEST(members_of_one_cluster_have_one_vote)
+{
+    make_all_well(3);
+    tell_members(0, ID("b") " 127.0.0.1:1@2 myself,master - 0 0 1 connected 0-8191\n" ID(
+                        "c") " 127.0.0.1:2@3 master - 0 1 2 connected\n");
+    tell_members(1,
+                 ID("c") " 127.0.0.1:2@3 myself,master - 0 0 2 connected\n" ID(
+                     "a") " :0@0 handshake - 0 0 0 connected\n" ID("b") " 127.0.0.1:1@2 master - 0 "
+                                                                        "0 1 connected 0-8191");
+    tell_members(2, ID("d") " 127.0.0.1:4@5 myself,master - 0 0 1 connected 0-16383\n\nnonsense\n");
+    EXPECT(4, SEVERITY_UNSAFE, "is of one cluster with node 1, which has one vote");
+    CHECK(strstr(finding_of(4, 0)->fix, "name one endpoint of each cluster") != NULL);
+    CHECK(strstr(finding_of(4, 1)->text, "of one cluster with node 0") != NULL);
+    CHECK_INT(finding_of(4, 2)->severity, SEVERITY_OK);
+    CHECK_INT(findings.safe, 1);
+    make_all_well(3);
+    survey.nodes[0].answers[QUESTION_MEMBERS] = ANSWER_REFUSED;
+    EXPECT(4, SEVERITY_UNKNOWN, "CLUSTER NODES is refused: needs +cluster|nodes");
+    survey.nodes[0].answers[QUESTION_MEMBERS] = ANSWER_ERROR;       /* It is in no cluster. */
+    EXPECT(4, SEVERITY_OK, "a server and a host of its own");
+}
+
+TEST(a_node_that_is_not_managed_has_no_vote_in_a_cluster_beside_one_that_is)
+{
+    static struct settings settings;
+
+    (void)strcpy(settings.nodes,
+                 "a:1,redis://b?managed=1,redis://c?managed=0 redis://d/?durable=0&managed=1");
+    judge_limits_init(&limits, &settings);
+    CHECK_INT(limits.managed, 1 << 1 | 1 << 3);
+    make_all_well(3);
+    limits.managed = 1;
+    tell_node(0, "redis_mode:cluster\r\n");
+    tell_node(1, "redis_mode:cluster\r\n");
+    EXPECT(3, SEVERITY_WARNING, "is in cluster mode: two may hold a lock");
+    CHECK_INT(finding_of(3, 1)->severity, SEVERITY_UNSAFE);
+    CHECK(strstr(finding_of(3, 1)->text, "is a member of a cluster: it has no vote") != NULL);
+}
+
 TEST(a_promoted_server_is_unsafe_and_one_that_has_no_replicas_is_well)
 {
     make_all_well(3);

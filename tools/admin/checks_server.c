@@ -96,7 +96,7 @@ void judge_mode(struct judging *j)
     else if (strcmp(mode, "sentinel") == 0)
         found(j, SEVERITY_UNSAFE, "name its master: sentinel://HOST,HOST,HOST/NAME",
               "is a Sentinel: it has no vote");
-    else if (j->limits->has_managed)
+    else if (is_managed(j))
         found(j, SEVERITY_WARNING, "see Managed endpoints in redlock(7)",
               "is in %s mode: two may hold a lock if a failover leaves the old master granting",
               mode);
@@ -123,6 +123,28 @@ static bool is_same_host(const struct survey_node *a, const struct survey_node *
     return size == host_size(b->address) && memcmp(a->address, b->address, size) == 0;
 }
 
+/* S12: of each name one master grants the lock, and the others of its cluster refuse. False:
+ * nothing of that was found. */
+static bool judge_same_cluster(struct judging *j)
+{
+    const struct survey *survey = j->survey;
+    const char *cluster = j->node->told[FACT_CLUSTER];
+
+    for (unsigned i = 0; j->node->has[FACT_CLUSTER] && i < survey->count; i++) {
+        if (i == j->k || strcmp(survey->nodes[i].told[FACT_CLUSTER], cluster) != 0) continue;
+        found(
+            j, SEVERITY_UNSAFE,
+            "name one endpoint of each cluster: alone, or one of three if each is another service",
+            "is of one cluster with node %u, which has one vote: of a name the one grants the "
+            "lock, and the other answers MOVED",
+            i);
+        return true;
+    }
+    if (survey_asked(j->node, FACT_CLUSTER) != ANSWER_REFUSED) return false;
+    hidden(j, FACT_CLUSTER);
+    return true;
+}
+
 void judge_same_server(struct judging *j)
 {
     const struct survey *survey = j->survey;
@@ -145,6 +167,7 @@ void judge_same_server(struct judging *j)
         found(j, SEVERITY_UNSAFE, "name each server once", "is the same server as node %u", i);
         return;
     }
+    if (judge_same_cluster(j)) return;
     for (unsigned i = 0; i < survey->count; i++) {
         if (i == j->k || !is_same_host(&survey->nodes[i], j->node)) continue;
         found(j, SEVERITY_WARNING, "put each node on a host of its own",

@@ -253,7 +253,7 @@ static enum redlock_status look(struct doctor *d)
         .rate_us = d->wishes->quick ? 0 : RATE_US, .user = d->wishes->check_user, .key = key,
         .probe = d->wishes->check_user ? SURVEY_PROBE : key,
         .channel = d->settings->redisson ? "redisson_lock__channel:{doctor}" : "redlock:doctor",
-        .parts = d->limits.parts, .durable = d->limits.durable
+        .parts = d->limits.parts, .durable = d->limits.durable, .managed = d->limits.managed
     };
     enum redlock_status status;
 

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "facts.h"
 
 #include <inttypes.h>
@@ -309,6 +310,30 @@ static void read_slowlog(struct survey_node *node, const struct redlock_item *fi
     }
 }
 
+/* A line is "id address flags ...". One that has just been met has an id that it does not keep. */
+static void read_member(struct survey_node *node, const char *line, size_t size)
+{
+    enum { ID_SIZE = 40 };
+    bool is_first = node->told[FACT_CLUSTER][0] == '\0';
+
+    if (size <= ID_SIZE || line[ID_SIZE] != ' ' ||
+        memmem(line, size, "handshake", strlen("handshake")))
+        return;
+    if (is_first || memcmp(line, node->told[FACT_CLUSTER], ID_SIZE) < 0)
+        tell(node, FACT_CLUSTER, line, ID_SIZE);
+}
+
+void survey_read_members(struct survey_node *node, const char *text, size_t size)
+{
+    while (size > 0) {
+        const char *end = memchr(text, '\n', size);
+        size_t whole = end ? (size_t)(end - text) + 1 : size;
+        read_member(node, text, end ? whole - 1 : whole);
+        text += whole;
+        size -= whole;
+    }
+}
+
 static void read_refusal(struct survey_node *node, enum question question,
                          const struct redlock_item *item)
 {
@@ -335,6 +360,8 @@ void survey_read(struct survey_node *node, enum question question, struct redloc
     node->answers[question] = ANSWER_GIVEN;
     if (question == QUESTION_SLOWLOG)           read_slowlog(node, &item, reply);
     else if (question <= QUESTION_INFO_COMMANDS) read_info(node, question, &item);
+    else if (question == QUESTION_MEMBERS)
+        survey_read_members(node, (const char *)item.bytes, is_string(&item) ? item.size : 0);
     else if (single_facts[question] == 0)       read_setting(node, reply);
     else if (item.type != REDLOCK_ITEM_ARRAY || next_value(reply, &item))
         tell_item(node, single_facts[question], &item);

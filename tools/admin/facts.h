@@ -33,6 +33,7 @@
     X(SCRIPT, "+script|load", "SCRIPT", "LOAD", "return 1") \
     X(WRITE, "+set ~redlock:doctor:*", "SET", SURVEY_KEY, "-", "NX", "XX") \
     X(CANARY, "+get ~redlock:canary*", "GET", REDLOCK_CANARY) /* Only durable nodes are asked. */ \
+    X(MEMBERS, "+cluster|nodes", "CLUSTER", "NODES") /* Only if several nodes are managed. */ \
     X(WHOAMI, "+acl|whoami", "ACL", "WHOAMI")
 
 /* A fact's question, and its name in INFO or CONFIG GET. */
@@ -75,6 +76,7 @@
     X(SCRIPT_ANSWER, EVAL, "") \
     X(SCRIPT_SHA, SCRIPT, "") \
     X(CANARY, CANARY, "") \
+    X(CLUSTER, MEMBERS, "") /* The least of its members' ids, the same for all of them. */ \
     X(USER, WHOAMI, "")
 
 enum question {
@@ -221,5 +223,8 @@ void survey_read(struct survey_node *node, enum question question, struct redloc
 
 /* The same of the text of an INFO section. */
 void survey_read_info(struct survey_node *node, const char *text, size_t size);
+
+/* The same of the lines of CLUSTER NODES. */
+void survey_read_members(struct survey_node *node, const char *text, size_t size);
 
 #endif

@@ -112,8 +112,7 @@ void judge_limits_init(struct judge_limits *limits, const struct settings *setti
         .node_timeout_ms = engine->node_timeout_ms, .skew_ms = engine->ticket_skew_ms,
         .trusts_unknown = engine->trust_unknown,
         .durable = find_declared(settings->nodes, "durable=1"),
-        .has_managed = find_declared(settings->nodes, "managed=1") != 0,
-        .parts = rights_parts(settings)
+        .managed = find_declared(settings->nodes, "managed=1"), .parts = rights_parts(settings)
     };
 }
 

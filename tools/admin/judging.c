@@ -108,6 +108,11 @@ const char *why_remember(const struct judging *j)
     return j->limits->durable >> j->k & 1 ? "it is declared durable" : NULL;
 }
 
+bool is_managed(const struct judging *j)
+{
+    return j->limits->managed >> j->k & 1;
+}
+
 bool is_unsafe(const struct findings *findings, unsigned k)
 {
     for (unsigned i = 0; i < findings->count; i++)

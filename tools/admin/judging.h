@@ -53,9 +53,11 @@ struct judge_limits {
     uint32_t guard_ms, ttl_ms, drift_ppm, node_timeout_ms, skew_ms;
     /* Nodes that are declared to forget nothing over a restart, whatever the guard, as a set. */
     uint16_t durable;
+    /* Nodes that are declared to be the endpoint of a service, which have a vote
+     * in cluster mode. */
+    uint16_t managed;
     unsigned parts;                 /* Parts of the kind of lock, see rights.h. */
     bool trusts_unknown;            /* Nodes that refuse INFO have a vote. */
-    bool has_managed;               /* A node is managed, so those in cluster mode have one. */
     const struct clock_log *log;    /* Clock readings of an earlier run; NULL: none kept. */
 };
 
@@ -97,6 +99,9 @@ const char *text_of(struct judging *j, enum fact fact);
 /* Is it to remember locks over a restart, instead of waiting until they have ended? Then why, in
  * words; else NULL. */
 const char *why_remember(const struct judging *j);
+
+/* Is it declared to be the endpoint of a service? */
+bool is_managed(const struct judging *j);
 
 /* Does a lock count on this node? It has a vote, even with clients that do not trust a node that
  * says nothing of itself, as the session that asks does; and it lets itself be written to. */

@@ -284,7 +284,7 @@ void rounds_ask_nodes(struct exporter *e)
 {
     const struct survey_wishes wishes = {
         .patience_ms = e->settings->options.engine.node_timeout_ms, .probe = SURVEY_PROBE,
-        .durable = e->limits.durable
+        .durable = e->limits.durable, .managed = e->limits.managed
     };
     uint64_t began_at = redlock_now_us(), interval_us = (uint64_t)e->wishes->interval_ms * 1000;
 

@@ -129,6 +129,14 @@ static void add_need(const struct asking *asking, unsigned k, const struct surve
     }
 }
 
+static bool is_left_out(const struct survey_wishes *wishes, unsigned question, unsigned k)
+{
+    bool is_managed = wishes->managed >> k & 1, has_others = (wishes->managed & ~(1u << k)) != 0;
+
+    return (question == QUESTION_CANARY && !(wishes->durable >> k & 1)) ||
+           (question == QUESTION_MEMBERS && !(is_managed && has_others));
+}
+
 /* False: the step is left out. */
 static bool choose_words(const struct asking *asking, unsigned k)
 {
@@ -138,8 +146,7 @@ static bool choose_words(const struct asking *asking, unsigned k)
     if (course->step < STEP_QUESTIONS) {
         add_word(course, "TIME");
     } else if (course->step < STEP_NEEDS) {
-        if (course->step == STEP_QUESTIONS + QUESTION_CANARY && !(asking->wishes->durable >> k & 1))
-            return false;
+        if (is_left_out(asking->wishes, course->step - STEP_QUESTIONS, k)) return false;
         for (const char *const *word = survey_words[course->step - STEP_QUESTIONS]; *word; word++)
             add_word(course, strcmp(*word, SURVEY_KEY) == 0 ? asking->wishes->probe : *word);
     } else {

@@ -27,6 +27,8 @@ struct survey_wishes {
     /* A key for asking whether the node can be written to; nothing is written. */
     const char *probe;
     uint16_t durable;           /* Nodes whose canary is looked for, as a set. */
+    /* Nodes that are asked, if there are several, of which cluster they are. */
+    uint16_t managed;
 };
 #define SURVEY_PROBE "redlock:doctor:0"
 
