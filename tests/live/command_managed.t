@@ -164,10 +164,12 @@ within 20 replicates || { echo 'Bail out! nobody replicates'; exit 1; }
 within 20 follows || { echo 'Bail out! nothing is replicated'; exit 1; }
 
 promoted() {
-    is 125 run --guard 0 -n "$(managed 2)" '{b}' -- true && says 'a replica, not a master' || return 1
+    is 125 run --guard 0 -n "$(managed 2)" '{b}' -- true && says 'a replica, not a master .*of a cluster the master' &&
+        is 2 doctor --guard 30s --quick -n "$(managed 2)" && prints 'is a replica: it has no vote. Fix: name its master, or' || return 1
     ask 2 CLUSTER FAILOVER TAKEOVER >/dev/null
     within 20 is_master || return 1
-    is 122 run --guard 60s --wait 0 -n "$(managed 2)" '{b}' -- true && says 'was a replica .failover., met .* no vote for another'
+    is 122 run --guard 60s --wait 0 -n "$(managed 2)" '{b}' -- true && says 'was a replica .failover., met .* no vote for another' &&
+    is 2 doctor --guard 60s --quick -n "$(managed 2)" && prints 'was a replica: .*Fix: wait: each client does so by itself'
 }
 check 'a replica that was promoted has no vote for the guard' promoted
 finish

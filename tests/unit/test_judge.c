@@ -240,6 +240,32 @@ TEST(a_node_that_is_not_managed_has_no_vote_in_a_cluster_beside_one_that_is)
     CHECK(strstr(finding_of(3, 1)->text, "is a member of a cluster: it has no vote") != NULL);
 }
 
+TEST(a_node_that_a_service_runs_gets_advice_that_can_be_followed_there)
+{
+    make_all_well(1);
+    limits.managed = 1;
+    tell_node(0, "redis_mode:cluster\r\nconnected_slaves:1\r\n");
+    EXPECT(2, SEVERITY_OK, "a master with 1 replica in its cluster");
+    tell_node(0, "redis_mode:standalone\r\n");
+    EXPECT(2, SEVERITY_WARNING, "has 1 replica: a failover forgets locks");
+    CHECK(strstr(finding_of(2, 0)->fix, "Managed endpoints") != NULL);
+    tell_node(0, "second_repl_offset:1729\r\n");
+    EXPECT(2, SEVERITY_UNSAFE, "was a replica: new clients give it no vote for the guard");
+    CHECK_STR(finding_of(2, 0)->fix, "wait: each client does so by itself, for --guard, with a "
+                                     "ticket and twice --skew; let --wait be longer");
+    tell_node(0, "role:slave\r\n");
+    EXPECT(2, SEVERITY_UNSAFE, "is a replica");
+    CHECK_STR(finding_of(2, 0)->fix,
+              "name its master, or the service's configuration endpoint: redis://HOST?managed=1");
+    limits.managed = 0;
+    CHECK_STR(finding_of(2, 0)->fix, "REPLICAOF NO ONE, or name a server that is none");
+    tell_node(0, "redis_mode:cluster\r\n");
+    CHECK(strstr(finding_of(2, 0)->fix, "name its master") != NULL);
+    answer_probe(0, "CLUSTERDOWN Hash slot not served");
+    CHECK_STR(finding_of(28, 0)->fix,
+              "wait until one server has the slot; redis-cli --cluster check HOST:PORT");
+}
+
 TEST(a_promoted_server_is_unsafe_and_one_that_has_no_replicas_is_well)
 {
     make_all_well(3);

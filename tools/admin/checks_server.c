@@ -6,6 +6,8 @@
 
 enum { VERSION_MIN = 6 };
 
+#define SEE_MANAGED "see Managed endpoints in redlock(7)"
+
 /* ---- The server ---- */
 
 static const char *fix_of_reach(const struct survey_node *node)
@@ -48,9 +50,17 @@ static bool is_behind_sentinels(const struct survey_node *node)
     return strncmp(node->address, "sentinel:", 9) == 0;
 }
 
+static bool is_in_cluster_mode(const struct judging *j)
+{
+    return j->node->trouble == REDLOCK_TROUBLE_CLUSTER ||
+           strcmp(j->node->told[FACT_MODE], "cluster") == 0;
+}
+
 static void judge_replicas(struct judging *j, uint64_t replicas)
 {
-    const char *plural = replicas == 1 ? "" : "s";
+    const char
+        *plural = replicas == 1 ? "" : "s",
+        *fix = "take its replicas away, or with Sentinel name it sentinel://HOST,HOST,HOST/NAME";
     bool is_watched = is_behind_sentinels(j->node);
 
     if (is_watched && replicas > 0)
@@ -58,9 +68,11 @@ static void judge_replicas(struct judging *j, uint64_t replicas)
     else if (is_watched)
         found(j, SEVERITY_WARNING, "give it a replica",
               "has no replica that its sentinels could promote");
+    else if (replicas > 0 && is_managed(j) &&
+             is_in_cluster_mode(j)) /* What is left of that, judge_mode tells. */
+        well(j, "a master with %" PRIu64 " replica%s in its cluster", replicas, plural);
     else if (replicas > 0)
-        found(j, SEVERITY_WARNING,
-              "take its replicas away, or with Sentinel name it sentinel://HOST,HOST,HOST/NAME",
+        found(j, SEVERITY_WARNING, is_managed(j) ? SEE_MANAGED : fix,
               "has %" PRIu64 " replica%s: a failover forgets locks", replicas, plural);
     else well(j, "a master without replicas");
 }
@@ -72,15 +84,23 @@ void judge_role(struct judging *j)
         node->trouble == REDLOCK_TROUBLE_REPLICA || node->trouble == REDLOCK_TROUBLE_READONLY;
     uint64_t replicas, offset;
     const char *role = is_replica ? "slave" : text_of(j, FACT_ROLE);
+    /* Where nobody may give it another role. */
+    bool is_of_service = is_managed(j) || is_in_cluster_mode(j);
 
     if (!role) return;
     if (strcmp(role, "master") != 0)
-        found(j, SEVERITY_UNSAFE, "REPLICAOF NO ONE, or name a server that is none",
-              "is a replica: it has no vote");
+        found(
+            j, SEVERITY_UNSAFE,
+            is_of_service
+                ? "name its master, or the service's configuration endpoint: redis://HOST?managed=1"
+                : "REPLICAOF NO ONE, or name a server that is none",
+            "is a replica: it has no vote");
     else if (survey_number(node, FACT_SECOND_OFFSET, &offset))      /* S30: -1 is no number. */
         found(j, SEVERITY_UNSAFE,
-              "30 s (--guard) after the failover: CONFIG SET repl-backlog-ttl 1, redis-cli --rdb "
-              "FILE, 5 s later 3600; no replicas",
+              is_of_service ? "wait: each client does so by itself, for --guard, with a ticket and "
+                              "twice --skew; let --wait be longer"
+                            : "30 s (--guard) after the failover: CONFIG SET repl-backlog-ttl 1, "
+                              "redis-cli --rdb FILE, 5 s later 3600; no replicas",
               "was a replica: new clients give it no vote for the guard");
     else if (number_of(j, FACT_REPLICAS, &replicas)) judge_replicas(j, replicas);
 }
@@ -97,7 +117,7 @@ void judge_mode(struct judging *j)
         found(j, SEVERITY_UNSAFE, "name its master: sentinel://HOST,HOST,HOST/NAME",
               "is a Sentinel: it has no vote");
     else if (is_managed(j))
-        found(j, SEVERITY_WARNING, "see Managed endpoints in redlock(7)",
+        found(j, SEVERITY_WARNING, SEE_MANAGED,
               "is in %s mode: two may hold a lock if a failover leaves the old master granting",
               mode);
     else
