@@ -204,8 +204,8 @@ static void tell_members(unsigned k, const char *lines)
 TEST(members_of_one_cluster_have_one_vote)
 {
     make_all_well(3);
-    tell_members(0, ID("b") " 127.0.0.1:1@2 myself,master - 0 0 1 connected 0-8191\n" ID(
-                        "c") " 127.0.0.1:2@3 master - 0 1 2 connected\n");
+    tell_members(0, ID("b") " 127.0.0.1:1@2 myself,master - 0 0 1 connected 0-8191\n"
+                    ID("c") " 127.0.0.1:2@3 master - 0 1 2 connected\n");
     tell_members(1,
                  ID("c") " 127.0.0.1:2@3 myself,master - 0 0 2 connected\n" ID(
                      "a") " :0@0 handshake - 0 0 0 connected\n" ID("b") " 127.0.0.1:1@2 master - 0 "

@@ -39,12 +39,15 @@
     "t=c+s+1 end " \
     "return table.concat(a)"
 
-/* tools/admin/scan_look.lua, with clock_ms.lua */
+/* tools/admin/scan_look.lua, with clock_ms.lua, scan_moving.lua */
 #define SCAN_LOOK_SCRIPT \
     "--!df flags=allow-undeclared-keys\n" \
     "local c,a,n,t=redis.call,{},ARGV[1],1 " \
     "local l=c('time')" \
     "local m=l[1]*1000+math.floor(l[2]/1000)" \
+    "local function i(e)" \
+    "local w=type(e)=='table'and e.err or e " \
+    "return w:find(' cluster ',1,true)or w:find('not served',1,true)end " \
     "local function q(k,v)" \
     "local h,e,o,f,u=type(v)=='string'and v:sub(1,40),k..'#lease',0 " \
     "for _,b in ipairs(c('zrange',k..'#queue',0,63))do " \
@@ -55,24 +58,24 @@
     "if o>63 then o=c('zcount',e,'('..m,'+inf')end " \
     "return o,f,u end " \
     "local function o(k)" \
-    "local i=c('type',k).ok " \
-    "if i=='none'or k:sub(-8)=='#readers'and redis.pcall('get',k:sub(1,-9))=='~shared'then " \
+    "local d=c('type',k).ok " \
+    "if d=='none'or k:sub(-8)=='#readers'and redis.pcall('get',k:sub(1,-9))=='~shared'then " \
     "return'-'end " \
     "local e,r,u,v=c('pttl',k),'o',0,''" \
-    "if i=='string'then " \
+    "if d=='string'then " \
     "r,v='s',c('getrange',k,0,ARGV[2])" \
     "local s,b=pcall(q,k,v)" \
     "u=s and b or 0 " \
     "if v=='~shared'then " \
     "r,u='m',c('zcount',k..'#readers','('..m,'+inf')end " \
-    "elseif i=='zset'and k:sub(-6)=='#queue'then " \
+    "elseif d=='zset'and k:sub(-6)=='#queue'then " \
     "local b,f,s=q(k:sub(1,-7),redis.pcall('get',k:sub(1,-7)))" \
     "if b>0 then " \
     "r,u,v=e<0 and'o'or'q',b,f:sub(1,80)..' '..string.format('%.0f',s)" \
     "e=e<0 and e or s-m " \
     "elseif e>=0 then " \
     "return'-'end " \
-    "elseif i=='hash'then " \
+    "elseif d=='hash'then " \
     "local j=c('hexists',k,'mode')==1 " \
     "if not j and c('hlen',k)<=64 then " \
     "j=c('hkeys',k)[1]:match('^%x+%-%x+%-%x+%-%x+%-%x+:%d+$')end " \
@@ -81,17 +84,20 @@
     "return r..string.format('%.0f',e)..' '..u..' '..#v..':'..v end " \
     "while t<=#n do " \
     "local _,b,s=n:find('^(%d+):',t)" \
-    "local i,w=pcall(o,n:sub(b+1,b+s))" \
-    "a[#a+1]=i and w or'!'" \
+    "local k,w=pcall(o,n:sub(b+1,b+s))" \
+    "a[#a+1]=k and w or i(w)and'>'or'!'" \
     "t=b+s+1 end " \
     "return table.concat(a)"
 
-/* tools/admin/scan_step.lua */
+/* tools/admin/scan_step.lua, with scan_moving.lua */
 #define SCAN_STEP_SCRIPT \
     "--!df flags=allow-undeclared-keys\n" \
-    "local c,n,b,h,e,t,o,l=redis.call,{},0,0,0,0,0,0 " \
+    "local c,n,b,h,m,e,t,o,l=redis.call,{},0,0,0,0,0,0,0 " \
     "local s=c('scan',ARGV[1],'match',ARGV[2],'count',ARGV[3])" \
-    "local function i(k,u)" \
+    "local function i(r)" \
+    "local w=type(r)=='table'and r.err or r " \
+    "return w:find(' cluster ',1,true)or w:find('not served',1,true)end " \
+    "local function d(k,u)" \
     "if u=='#ticket'then " \
     "t=t+1 " \
     "o=o+1-c('exists',k:sub(1,-8))end " \
@@ -99,23 +105,24 @@
     "return c('pttl',k)==-1 or u=='#readers'and " \
     "redis.pcall('get',k:sub(1,-9))~='~shared'end " \
     "for _,a in ipairs(s[2])do " \
-    "local d,m=a:match('#%l+$'),true " \
-    "if d and(' #ticket #waiters #leader #done #readers #writer #queue #lease #grant " \
-    "'):find(' '..d..' ',1,true)then " \
+    "local g,f=a:match('#%l+$'),true " \
+    "if g and(' #ticket #waiters #leader #done #readers #writer #queue #lease #grant " \
+    "'):find(' '..g..' ',1,true)then " \
     "e=e+1 " \
-    "local k,f=pcall(i,a,d)" \
-    "if not k then h=h+1 end " \
-    "m=k and f end " \
+    "local k,r=pcall(d,a,g)" \
+    "if not k and i(r)then m=m+1 " \
+    "elseif not k then h=h+1 end " \
+    "f=k and r end " \
     "if a=='redlock:canary#done#done'or a=='redlock:promoted#done#done'then " \
     "e=e+1 " \
-    "m=false end " \
-    "if m and#a>1024 then " \
+    "f=false end " \
+    "if f and#a>1024 then " \
     "l=l+1 " \
-    "m=false end " \
-    "if m then " \
+    "f=false end " \
+    "if f then " \
     "n[#n+1]=#a..':'..a " \
     "b=b+#a+6 end end " \
     "if b>49152 then return'more'end " \
-    "return table.concat({s[1],#s[2],h,e,t,o,l,table.concat(n)},' ')"
+    "return table.concat({s[1],#s[2],h,m,e,t,o,l,table.concat(n)},' ')"
 
 #endif

@@ -58,9 +58,9 @@ static bool is_in_cluster_mode(const struct judging *j)
 
 static void judge_replicas(struct judging *j, uint64_t replicas)
 {
-    const char
-        *plural = replicas == 1 ? "" : "s",
-        *fix = "take its replicas away, or with Sentinel name it sentinel://HOST,HOST,HOST/NAME";
+    const char *fix =
+        "take its replicas away, or with Sentinel name it sentinel://HOST,HOST,HOST/NAME";
+    const char *plural = replicas == 1 ? "" : "s";
     bool is_watched = is_behind_sentinels(j->node);
 
     if (is_watched && replicas > 0)
@@ -77,6 +77,18 @@ static void judge_replicas(struct judging *j, uint64_t replicas)
     else well(j, "a master without replicas");
 }
 
+static const char *fix_of_role(bool is_of_service, bool is_promoted)
+{
+    if (!is_promoted)
+        return is_of_service ? "name its master, or the service's configuration endpoint: "
+                               "redis://HOST?managed=1"
+                             : "REPLICAOF NO ONE, or name a server that is none";
+    return is_of_service ? "wait: each client does so by itself, for --guard, with a ticket and "
+                           "twice --skew; let --wait be longer"
+                         : "30 s (--guard) after the failover: CONFIG SET repl-backlog-ttl 1, "
+                           "redis-cli --rdb FILE, 5 s later 3600; no replicas";
+}
+
 void judge_role(struct judging *j)
 {
     const struct survey_node *node = j->node;
@@ -84,23 +96,15 @@ void judge_role(struct judging *j)
         node->trouble == REDLOCK_TROUBLE_REPLICA || node->trouble == REDLOCK_TROUBLE_READONLY;
     uint64_t replicas, offset;
     const char *role = is_replica ? "slave" : text_of(j, FACT_ROLE);
-    /* Where nobody may give it another role. */
+    /* Its role is not ours to change. */
     bool is_of_service = is_managed(j) || is_in_cluster_mode(j);
 
     if (!role) return;
     if (strcmp(role, "master") != 0)
-        found(
-            j, SEVERITY_UNSAFE,
-            is_of_service
-                ? "name its master, or the service's configuration endpoint: redis://HOST?managed=1"
-                : "REPLICAOF NO ONE, or name a server that is none",
-            "is a replica: it has no vote");
+        found(j, SEVERITY_UNSAFE, fix_of_role(is_of_service, false),
+              "is a replica: it has no vote");
     else if (survey_number(node, FACT_SECOND_OFFSET, &offset))      /* S30: -1 is no number. */
-        found(j, SEVERITY_UNSAFE,
-              is_of_service ? "wait: each client does so by itself, for --guard, with a ticket and "
-                              "twice --skew; let --wait be longer"
-                            : "30 s (--guard) after the failover: CONFIG SET repl-backlog-ttl 1, "
-                              "redis-cli --rdb FILE, 5 s later 3600; no replicas",
+        found(j, SEVERITY_UNSAFE, fix_of_role(is_of_service, true),
               "was a replica: new clients give it no vote for the guard");
     else if (number_of(j, FACT_REPLICAS, &replicas)) judge_replicas(j, replicas);
 }
@@ -156,7 +160,7 @@ static bool judge_same_cluster(struct judging *j)
             j, SEVERITY_UNSAFE,
             "name one endpoint of each cluster: alone, or one of three if each is another service",
             "is of one cluster with node %u, which has one vote: of a name the one grants the "
-            "lock, and the other answers MOVED",
+            "lock, the other answers MOVED",
             i);
         return true;
     }

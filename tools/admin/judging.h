@@ -53,8 +53,7 @@ struct judge_limits {
     uint32_t guard_ms, ttl_ms, drift_ppm, node_timeout_ms, skew_ms;
     /* Nodes that are declared to forget nothing over a restart, whatever the guard, as a set. */
     uint16_t durable;
-    /* Nodes that are declared to be the endpoint of a service, which have a vote
-     * in cluster mode. */
+    /* Nodes that are declared to be the endpoint of a service, as a set. */
     uint16_t managed;
     unsigned parts;                 /* Parts of the kind of lock, see rights.h. */
     bool trusts_unknown;            /* Nodes that refuse INFO have a vote. */

@@ -85,6 +85,9 @@ static enum ready look_for_locks(struct readiness *r)
         (void)print_text(r->why, READY_WHY_MAX,
                          "%" PRIu64 " keys cannot be read: redlock(7) has the ACL of scan",
                          counts.hidden);
+    else if (counts.moving > 0)
+        (void)print_text(r->why, READY_WHY_MAX,
+                         "the slot of %" PRIu64 " keys moves to another server", counts.moving);
     else if (counts.scanned < r->survey->count) return tell_unscanned(r, &counts);
     else return READY_YES;
     r->is_of_locks = few > 0;

@@ -12,7 +12,8 @@
 enum {
     /* Keys of SCAN at a time, which keep a node busy for a fraction of a millisecond. */
     STEP_KEYS = 50,
-    STEP_MAX = 48 * 1024,           /* Bytes of names that one step may give, */
+    STEP_NUMBERS = 7,               /* Numbers behind the cursor that one step gives, */
+    STEP_MAX = 48 * 1024,           /* bytes of names, */
     /* and of an answer, with the headers of the pieces in which it comes. */
     ANSWER_MAX = 80 * 1024,
     LOOK_NAMES_MAX = 200,           /* At a time, so that the answer has room. */
@@ -264,19 +265,21 @@ static void read_sight(struct line *line, struct scan_sight *sight)
     memcpy(sight->value, value.bytes, sight->value_size = (uint8_t)value.size);
 }
 
-/* Reads all nodes' states of the next name. Does one of them hide it? */
-static bool read_sights(struct scan *s)
+/* Reads all nodes' states of the next name. Why one of them does not tell its own: '!' or '>'; 0:
+ * they all do. */
+static uint8_t read_sights(struct scan *s)
 {
-    bool is_hidden = false;
+    uint8_t why = 0;
 
     for (unsigned k = 0; k < s->count; k++) {
         struct line *line = &s->lines[k];
-        is_hidden |= line->bytes && line->at < line->size && line->bytes[line->at] == '!';
+        uint8_t letter = line->bytes && line->at < line->size ? line->bytes[line->at] : 0;
+        if (letter == '!' || (letter == '>' && why == 0)) why = letter;
         read_sight(line, &s->sights[k]);
         if (s->sights[k].type == SIGHT_ABSENT && has_restarted(s, k))
             s->sights[k].type = SIGHT_FORGOTTEN;
     }
-    return is_hidden;
+    return why;
 }
 
 /* ---- Hashes: FNV-1a ---- */
@@ -410,10 +413,11 @@ static void judge(struct scan *s, struct scan_judgement *judgement, const struct
 static void look_at(struct scan *s, const struct name *name)
 {
     struct scan_judgement judgement;
-    bool is_hidden = read_sights(s);
+    uint8_t why = read_sights(s);
 
     if (is_known(s, name)) return;
-    s->counts->hidden += is_hidden;
+    s->counts->hidden += why == '!';
+    s->counts->moving += why == '>';
     judge(s, &judgement, name);
     if (s->order->looks_once || s->order->apart_ms < SCAN_IDLE_MS)
         judgement.classes &= ~(1u << SCAN_QUEUE_IDLE);
@@ -590,19 +594,20 @@ static void add_counts(struct scan *s, const int64_t numbers[])
 {
     s->counts->names += (uint64_t)numbers[0];
     s->counts->hidden += (uint64_t)numbers[1];
-    keep_largest(&s->counts->beside, s->node.beside += (uint64_t)numbers[2]);
-    keep_largest(&s->counts->tickets, s->node.tickets += (uint64_t)numbers[3]);
-    keep_largest(&s->counts->orphans, s->node.orphans += (uint64_t)numbers[4]);
-    keep_largest(&s->counts->long_names, s->node.long_names += (uint64_t)numbers[5]);
+    s->counts->moving += (uint64_t)numbers[2];
+    keep_largest(&s->counts->beside, s->node.beside += (uint64_t)numbers[3]);
+    keep_largest(&s->counts->tickets, s->node.tickets += (uint64_t)numbers[4]);
+    keep_largest(&s->counts->orphans, s->node.orphans += (uint64_t)numbers[5]);
+    keep_largest(&s->counts->long_names, s->node.long_names += (uint64_t)numbers[6]);
 }
 
 /* How many keys the step was about; 0: the answer is none. */
 static uint32_t read_step(struct scan *s, struct line *line)
 {
-    int64_t numbers[6];
+    int64_t numbers[STEP_NUMBERS];
 
     if (!read_cursor(s, line)) return 0;
-    for (unsigned i = 0; i < 6; i++)
+    for (unsigned i = 0; i < STEP_NUMBERS; i++)
         if (!read_number(line->bytes, line->size, &line->at, &numbers[i])) return 0;
     add_counts(s, numbers);
     s->step.at = 0;

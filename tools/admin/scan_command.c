@@ -24,6 +24,7 @@ enum {
 static struct { const char *label; size_t offset; } const numbers[] = {
     { "names", offsetof(struct scan_counts, names) },
     { "hidden", offsetof(struct scan_counts, hidden) },
+    { "moving", offsetof(struct scan_counts, moving) },
     { "changing", offsetof(struct scan_counts, changing) },
     { "not_looked_at_again", offsetof(struct scan_counts, kept) },
     { "keys_beside_locks", offsetof(struct scan_counts, beside) },
@@ -116,8 +117,9 @@ static void print_summary(struct show *show)
  * what it should. */
 static bool is_worth_telling(const struct show *show, unsigned k)
 {
-    bool has_refused =
-        show->wishes->fix && show->session->notes[k].trouble == REDLOCK_TROUBLE_OTHER_ERROR;
+    enum redlock_trouble trouble = show->session->notes[k].trouble;
+    bool is_of_slot = trouble == REDLOCK_TROUBLE_MOVED || trouble == REDLOCK_TROUBLE_CLUSTERDOWN;
+    bool has_refused = show->wishes->fix && (is_of_slot || trouble == REDLOCK_TROUBLE_OTHER_ERROR);
 
     return !has_been_scanned(show, k) || has_refused;
 }
@@ -132,6 +134,10 @@ static void say_limits(struct show *show)
     if (counts->hidden > 0)
         say("%" PRIu64 " keys must not be read by this user: name a PATTERN that it may read",
             counts->hidden);
+    if (counts->moving > 0)
+        say("%" PRIu64 " keys were not seen, since their slot moves, or another server has it: "
+                       "scan again when it has moved",
+            counts->moving);
     if (counts->long_names > 0)
         say("%" PRIu64 " keys with a name of more than %d bytes were left out", counts->long_names,
             SCAN_NAME_MAX);
@@ -149,13 +155,15 @@ static void say_limits(struct show *show)
 
 static int exit_code(const struct show *show, enum redlock_status status)
 {
+    uint64_t unseen;
+
     if (show->session->signal) return exit_of(show->session, REDLOCK_CANCELLED);
     if (status == REDLOCK_NO_QUORUM) return EXIT_TOO_FEW;
     if (status != REDLOCK_OK)        return EXIT_TROUBLE;
     if (show->wishes->only_held) return EXIT_SUCCESS;
-    return show->needed > 0 || show->counts.hidden > 0 || show->counts.scanned < show->count
-               ? EXIT_NEEDED
-               : EXIT_SUCCESS;
+    unseen = show->counts.hidden + show->counts.moving;
+    return show->needed > 0 || unseen > 0 || show->counts.scanned < show->count ? EXIT_NEEDED
+                                                                                : EXIT_SUCCESS;
 }
 
 static int scan_in_session(struct session *session, const struct settings *settings,

@@ -1,13 +1,14 @@
 -- Looks at names, at one moment.
 --
 -- ARGV  the names, "size:name size:name..." without the blanks; how many bytes of a value are wanted, less one
--- For each name "-", nothing; "!", it must not be read; or "type ttl number size:value". There are no blanks between the names, and
+-- For each name "-", nothing; "!", it must not be read; ">", its slot moves; or "type ttl number size:value". There are no blanks between the names, and
 -- none after the type: s, string, m, mark of shared locks, r, Redisson, q, queue, o, other; a capital if there is a counter of tickets
 -- beside what may be data. The number is how many readers there are, or how many are in the queue. Of a queue "ttl" is what is left of
 -- the lease of its first, and the value is that member, and when its lease ends. The holder, which may be in it still, is left out.
 --@macro SCAN_LOOK_SCRIPT
 local call, answers, names, at = redis.call, {}, ARGV[1], 1
 --@include ../../redlock/kinds/clock_ms.lua
+--@include scan_moving.lua
 
 -- How many are in the queue beside the holder, and the first of them.
 local function look_at_queue(key, value)
@@ -56,7 +57,7 @@ end
 while at <= #names do
     local _, colon, size = names:find('^(%d+):', at)
     local is_known, answer = pcall(look, names:sub(colon + 1, colon + size))
-    answers[#answers + 1] = is_known and answer or '!'
+    answers[#answers + 1] = is_known and answer or is_of_moving_slot(answer) and '>' or '!'
     at = colon + size + 1
 end
 return table.concat(answers)

@@ -20,6 +20,7 @@ struct scan_counts {
     uint64_t classes[SCAN_CLASS_COUNT];     /* The classes that both looks agree on. */
     uint64_t names;             /* Given by SCAN, on all nodes together. */
     uint64_t hidden;            /* Names that a node does not let us read. */
+    uint64_t moving;            /* Names whose slot moves, or is another server's. */
     /* Worth a line at the first look, and something else, or gone, at the second. */
     uint64_t changing;
     /* Names that wait for their second look now. When it is over, the names that were looked at

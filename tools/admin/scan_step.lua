@@ -1,14 +1,16 @@
 -- One step of SCAN: the names that may be of locks.
 --
 -- ARGV  cursor, pattern, count
--- "cursor names hidden beside tickets orphans long size:name size:name..."; or "more": there are too many names, and the cursor is
+-- "cursor names hidden moving beside tickets orphans long size:name size:name..."; or "more": there are too many names, and the cursor is
 -- not moved
 --
 -- Keys beside locks are only counted, but for those that should not be: without a TTL (which the library's own keys never have), or
 -- readers whose lock is not marked as shared; and for queues.
 --@macro SCAN_STEP_SCRIPT
-local call, names, bytes, hidden, beside, tickets, orphans, long = redis.call, {}, 0, 0, 0, 0, 0, 0
+local call, names, bytes, hidden, moving, beside, tickets, orphans, long = redis.call, {}, 0, 0, 0, 0, 0, 0, 0
 local step = call('scan', ARGV[1], 'match', ARGV[2], 'count', ARGV[3])
+
+--@include scan_moving.lua
 
 local function is_odd(key, suffix)
     if suffix == '#ticket' then
@@ -24,7 +26,8 @@ for _, name in ipairs(step[2]) do
     if ending and (' #ticket #waiters #leader #done #readers #writer #queue #lease #grant '):find(' ' .. ending .. ' ', 1, true) then
         beside = beside + 1
         local is_known, is_of_interest = pcall(is_odd, name, ending)
-        if not is_known then hidden = hidden + 1 end
+        if not is_known and is_of_moving_slot(is_of_interest) then moving = moving + 1
+        elseif not is_known then hidden = hidden + 1 end
         is_named = is_known and is_of_interest
     end
     if name == 'redlock:canary#done#done' or name == 'redlock:promoted#done#done' then
@@ -41,4 +44,4 @@ for _, name in ipairs(step[2]) do
     end
 end
 if bytes > 49152 then return 'more' end
-return table.concat({ step[1], #step[2], hidden, beside, tickets, orphans, long, table.concat(names) }, ' ')
+return table.concat({ step[1], #step[2], hidden, moving, beside, tickets, orphans, long, table.concat(names) }, ' ')

@@ -33,7 +33,7 @@ static const char *trouble_advice(const struct output *output, enum redlock_trou
     case REDLOCK_TROUBLE_SAME_SERVER:  return "name each server once";
     case REDLOCK_TROUBLE_REPLICA:
     case REDLOCK_TROUBLE_READONLY:
-        return "name servers that are no replicas (of a cluster the master): they must be "
+        return "name servers that are no replicas, of a cluster the master: they must be "
                "independent";
     case REDLOCK_TROUBLE_CLUSTER:
         return "name a server of its own; or the one endpoint of a service: redis://HOST?managed=1";
