@@ -1,5 +1,5 @@
 #!/bin/sh
-# shellcheck disable=SC2154    # Ports are set by their numbers.
+# shellcheck disable=SC2016,SC2154    # Expressions are of perl; ports are set by their numbers.
 # A node that is the one endpoint of a service in cluster mode: real servers, of one shard and of two, and a failover.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -125,8 +125,8 @@ readers_of_other_shard() {
     is 125 status --guard 0 -n "$one" '{a}' && prints "MOVED 15495 127.0.0.1:$port_1" || return 1
     start watch --guard 0 -n "$one" --interval 100ms '{a}'
     within 20 watches_other_shard || { cat "$directory/out"; return 1; }
-    kill -TERM $started
-    over $started || true
+    kill -TERM "$started"
+    over "$started" || true
 }
 check 'leader, break, status and watch name it as well' readers_of_other_shard
 

@@ -66,11 +66,38 @@ my %products = (
         info => "# Server\nredis_version:7.2.4\nredis_mode:cluster\nprocess_id:1\nrun_id:RUN\nuptime_in_seconds:UP\n"
             . "# Replication\nrole:master\nconnected_slaves:1\nsecond_repl_offset:-1\n",
     },
+    # "Redis API Compatibility" and "INFO" of upstash.com/docs/redis: no section of replication, and of one that it has not only the
+    # heading. No document tells the fields: these are of an INFO of version 1.13.3 (keepselvesreal/Xai_Community on GitHub).
+    upstash => {
+        info => "# Server\nupstash_version:1.13.3\nredis_version:6.2.6\nredis_git_sha1:b8ef06c\nredis_build_id:20250422\nredis_mode:standalone\n"
+            . "# Clients\nconnected_clients:1\nmaxclients:10000\n",
+        refuses => { map { ($_ => $unknown) } 'CONFIG', 'ROLE' },
+    },
+    # "Choose a clustering policy for Azure Managed Redis", learn.microsoft.com/azure/redis/choose-clustering-policy: Redis Enterprise,
+    # by the Enterprise policy behind a proxy and like a server without a cluster.
+    azure => 'redis-software',
+    # "Lua scripting in Tair", help.aliyun.com/en/redis/support/usage-of-lua-scripts, and developer.aliyun.com/ask/466195: behind the
+    # proxy of a cluster each key stands in redis.call as KEYS[1] itself, not in a variable, unless script_check_enable is 0.
+    'alibaba-proxy' => {
+        checks => sub {
+            my ($text, $count) = @_;
+            return "ERR for redis cluster, eval/evalsha number of keys can't be negative or zero" if !$count;
+            return if $text !~ /KEYS/;
+            my $rest = $text =~ s/redis\.p?call\('\w+',\s*KEYS\[\d+\]//gr;
+            return if $rest !~ /KEYS/ && $rest !~ /redis\.p?call/;
+            return 'ERR bad lua script for redis cluster, all the keys that the script uses should be passed using the KEYS array, '
+                . 'and KEYS should not be in expression';
+        },
+    },
+    # The same with script_check_enable 0: the proxy still needs a key, by which it finds the shard.
+    alibaba => {
+        checks => sub { $_[1] ? () : "ERR for redis cluster, eval/evalsha number of keys can't be negative or zero" },
+    },
     redis => {},
 );
 my ($name, $port) = @ARGV;
 my $product = $products{$name // ''} or die 'usage: disguise.pl PRODUCT PORT, with one of ' . join(' ', sort keys %products) . "\n";
-$product = { info => $products{$name =~ s/-.*//r}{info}, lua => $product } if !ref $product;
+$product = $products{$product} // { info => $products{$name =~ s/-.*//r}{info}, lua => $product } if !ref $product;
 
 sub dial { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") or die "nothing listens at $port\n" }
 
@@ -163,6 +190,12 @@ sub answer {
     return '-' . $refusal->($word) . "\r\n" if $refusal;
     return eval_script($server, $word, @more) if $product->{lua} && $word =~ /^EVAL/;
     $text{sha1_hex($more[1])} = $more[1] if $word eq 'SCRIPT' && @more == 2;
+    if ($product->{checks} && $word =~ /^EVAL/) {
+        $text{sha1_hex($more[0])} = $more[0] if $word eq 'EVAL';
+        my $text = $word eq 'EVAL' ? $more[0] : $text{$more[0]};
+        my ($mistake) = defined $text ? $product->{checks}->($text, $more[1]) : 'NOSCRIPT No matching script. Please use EVAL.';
+        return "-$mistake\r\n" if $mistake;
+    }
     @more = () if $word eq 'INFO' && $product->{info};      # Whatever section: all of it.
     syswrite $server->{socket}, command($word, @more);
     my $reply = take_reply($server);

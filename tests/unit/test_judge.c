@@ -294,6 +294,18 @@ TEST(a_master_behind_sentinels_has_replicas)
     CHECK_STR(finding_of(6, JUDGE_NO_NODE)->text, "3 nodes, of which 1 may fail");
 }
 
+TEST(a_proxy_that_wants_a_key_for_each_script_runs_scripts)
+{
+    make_all_well(3);
+    survey.nodes[0].answers[QUESTION_EVAL] = ANSWER_ERROR;
+    (void)strcpy(survey.nodes[0].errors[QUESTION_EVAL],
+                 "ERR This instance has Lua scripting support disabled");
+    EXPECT(24, SEVERITY_UNSAFE, "runs no scripts");
+    (void)strcpy(survey.nodes[0].errors[QUESTION_EVAL],
+                 "ERR for redis cluster, eval/evalsha number of keys can't be negative or zero");
+    EXPECT(24, SEVERITY_OK, "loads scripts");
+}
+
 TEST(what_a_node_is_that_has_no_vote_is_named)
 {
     make_all_well(3);

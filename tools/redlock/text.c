@@ -209,7 +209,6 @@ void text_wipe(void *data, size_t size)
 
 #define LACKS_COMMAND \
     "it is disabled or renamed there, or the server lacks it: name servers that have it"
-#define UNDECLARED "only a plain lock works there, with --no-ticket"
 
 const char *text_lasting_advice(const char *error)
 {
@@ -219,10 +218,11 @@ const char *text_lasting_advice(const char *error)
         { "ERR Unknown Redis command", LACKS_COMMAND },
         /* CmdStrings.cs at e508a416 */
         { "Lua scripting support disabled", "start Garnet with --lua" },
-        /* Dragonfly before August 2024: error.h */
-        { "tried accessing undeclared", UNDECLARED },
-        /* Alibaba: node-redlock issue 74 */
-        { "passed using the KEYS array", UNDECLARED },
+        /* Dragonfly before August 2024 */
+        { "tried accessing undeclared", "only a plain lock works there, with --no-ticket" },
+        /* Alibaba's proxy */
+        { "passed using the KEYS array",
+          "set script_check_enable to 0 there, or name its direct address" },
     };
 
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
