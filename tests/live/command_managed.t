@@ -98,6 +98,16 @@ doctor_warns() {
 }
 check 'doctor tells what is left' doctor_warns
 
+doctor_tries() {
+    is 2 doctor --guard 0 --quick --write -v -n "$one" && prints 'ok  (the user may do all that locks need|a lock was acquired, extended)' &&
+        [ "$(calls_of pexpire)" -gt "$calls" ] && [ "$(ask 0 EVAL "return #redis.call('keys', 'redlock:doctor:*')" 0)" = 0 ]
+}
+calls_of() {
+    ask 0 EVAL "return redis.call('info', 'commandstats'):match('cmdstat_' .. ARGV[1] .. ':calls=(%d+)') or '0'" 0 "$1"
+}
+calls=$(calls_of pexpire)
+check 'doctor --write tries a lock there, by a name with braces' doctor_tries
+
 # ---- Two shards: {a} has slot 15495, {b} has slot 3300 ----
 
 # shellcheck disable=SC2046    # Numbers of slots.

@@ -259,7 +259,8 @@ static enum redlock_status look(struct doctor *d)
 
     (void)print_text(key, sizeof key, "%.480s0", prefix_of(d));
     status = survey_nodes(d->session, &wishes, &d->survey);
-    if (status == REDLOCK_OK && d->wishes->tries) trial_run(d->session, prefix_of(d), &d->survey);
+    if (status == REDLOCK_OK && d->wishes->tries)
+        trial_run(d->session, prefix_of(d), d->limits.managed != 0, &d->survey);
     return d->session->signal ? REDLOCK_CANCELLED : status;
 }
 

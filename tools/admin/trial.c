@@ -17,14 +17,14 @@ struct trial {
 };
 
 /* PREFIX and 16 hex digits, which nobody else has. */
-static void choose_name(struct trial *t, const char *prefix)
+static void choose_name(struct trial *t, const char *prefix, bool has_braces)
 {
+    const char *format = has_braces ? "%.480s{%016llx}" : "%.480s%016llx";
     uint64_t random = redlock_now_us();
 
     /* If it fails the time is as good, since nothing depends on it. */
     (void)!getrandom(&random, sizeof random, 0);
-    (void)print_text(t->name, REDLOCK_RESOURCE_MAX, "%.480s%016llx", prefix,
-                     (unsigned long long)random);
+    (void)print_text(t->name, REDLOCK_RESOURCE_MAX, format, prefix, (unsigned long long)random);
 }
 
 static uint64_t patience_us(const struct trial *t)
@@ -58,6 +58,8 @@ static void note_votes(struct trial *t, const char *operation)
         const struct session_note *note = &t->session->notes[k];
         if (node->trial != REDLOCK_VOTE_PENDING && node->trial != REDLOCK_VOTE_GRANTED) continue;
         if (vote == REDLOCK_VOTE_PENDING) vote = REDLOCK_VOTE_UNKNOWN;
+        /* It is no fault of the node. */
+        if (note->trouble == REDLOCK_TROUBLE_MOVED) vote = REDLOCK_VOTE_NOT_ASKED;
         node->trial = vote;
         if (vote != REDLOCK_VOTE_GRANTED)
             (void)print_text(node->trial_text, sizeof node->trial_text, "%s: %.120s", operation,
@@ -115,14 +117,14 @@ static void remove_counter(struct trial *t)
     ask_all_end(&all, t->session);
 }
 
-void trial_run(struct session *session, const char *prefix, struct survey *survey)
+void trial_run(struct session *session, const char *prefix, bool is_managed, struct survey *survey)
 {
     static struct trial t;      /* The name must stay until the session is closed. */
     uint32_t guard_ms = session->settings->options.engine.guard_ms;
 
     t.session = session;
     t.survey = survey;
-    choose_name(&t, prefix);
+    choose_name(&t, prefix, is_managed && !strchr(prefix, '{'));
     if (acquire_and_extend(&t, guard_ms > 0 && guard_ms < 2 * TRIAL_TTL_MS ? guard_ms / 2
                                                                            : TRIAL_TTL_MS) &&
         redlock_start_release(redlock_engine(&session->client), &session->lock, redlock_now_us()) ==

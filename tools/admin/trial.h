@@ -5,8 +5,8 @@
 
 #include "survey.h"
 
-/* prefix: how the name begins. Leaves nothing on nodes that answer. survey: its nodes' trial and
- * trial_text are set. */
-void trial_run(struct session *session, const char *prefix, struct survey *survey);
+/* prefix: how the name begins; if nodes are managed, it gets braces unless it has some. Leaves
+ * nothing on nodes that answer. survey: its nodes' trial and trial_text are set. */
+void trial_run(struct session *session, const char *prefix, bool is_managed, struct survey *survey);
 
 #endif
