@@ -246,6 +246,11 @@ TEST(a_node_that_a_service_runs_gets_advice_that_can_be_followed_there)
     limits.managed = 1;
     tell_node(0, "redis_mode:cluster\r\nconnected_slaves:1\r\n");
     EXPECT(2, SEVERITY_OK, "a master with 1 replica in its cluster");
+    CHECK_STR(finding_of(6, JUDGE_NO_NODE)->text,
+              "1 node, which its service can replace by a replica");
+    tell_node(0, "connected_slaves:0\r\n");
+    CHECK_STR(finding_of(6, JUDGE_NO_NODE)->text, "1 node: none may fail");
+    tell_node(0, "connected_slaves:1\r\n");
     tell_node(0, "redis_mode:standalone\r\n");
     EXPECT(2, SEVERITY_WARNING, "has 1 replica: a failover forgets locks");
     CHECK(strstr(finding_of(2, 0)->fix, "Managed endpoints") != NULL);

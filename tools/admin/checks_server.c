@@ -215,12 +215,21 @@ void judge_fingerprint(struct judging *j)
         unknown(j, NULL, "%s", fingerprint_describe(fingerprint, words));
 }
 
+static bool has_replicas(const struct survey_node *node)
+{
+    uint64_t replicas;
+
+    return survey_number(node, FACT_REPLICAS, &replicas) && replicas > 0;
+}
+
 void judge_count(struct judging *j)
 {
     unsigned count = j->survey->count, quorum = j->survey->quorum;
 
     if (count == 1 && is_behind_sentinels(&j->survey->nodes[0]))
         well(j, "1 node, whose master its sentinels replace");
+    else if (count == 1 && (j->limits->managed & 1) && has_replicas(&j->survey->nodes[0]))
+        well(j, "1 node, which its service can replace by a replica");
     else if (count < 3)
         found(j, SEVERITY_WARNING, "3 or 5 nodes", "%u node%s: none may fail", count,
               count == 1 ? "" : "s");
