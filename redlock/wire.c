@@ -458,6 +458,8 @@ static const struct {
     { "MOVED ", REDLOCK_TROUBLE_MOVED },
     /* The slot is on its way to another server. */
     { "ASK ", REDLOCK_TROUBLE_CLUSTERDOWN },
+    /* Some of several keys have arrived there. */
+    { "TRYAGAIN ", REDLOCK_TROUBLE_CLUSTERDOWN },
     { "CLUSTERDOWN ", REDLOCK_TROUBLE_CLUSTERDOWN },
     { "OOM ", REDLOCK_TROUBLE_OOM },
     { "MISCONF ", REDLOCK_TROUBLE_MISCONF },

@@ -144,6 +144,7 @@ check 'leader, break, status and watch name it as well' readers_of_other_shard
 slot_moves() {
     ask 1 SET '{a}moved' value PX 3600000 >/dev/null
     ask 1 ZADD '{a}moved#waiters' 1 x >/dev/null
+    ask 1 SET '{a}stays' value PX 3600000 >/dev/null
     ask 0 CLUSTER SETSLOT 15495 IMPORTING "$(ask 1 CLUSTER MYID)" >/dev/null
     ask 1 CLUSTER SETSLOT 15495 MIGRATING "$(ask 0 CLUSTER MYID)" >/dev/null
     [ "$(ask 1 MIGRATE 127.0.0.1 "$port_0" '{a}moved' 0 5000)" = OK ]
@@ -152,11 +153,17 @@ slot_stays() {
     ask 0 MIGRATE 127.0.0.1 "$port_1" '{a}moved' 0 5000 >/dev/null
     ask 0 CLUSTER SETSLOT 15495 STABLE >/dev/null
     ask 1 CLUSTER SETSLOT 15495 STABLE >/dev/null
+    ask 1 DEL '{a}stays' >/dev/null
+}
+# A command with one key, and one with several.
+refused_meanwhile() {
+    is 122 acquire --guard 0 --no-ticket -n "$(managed 1)" '{a}moved' && says 'ASK 15495 .*wait until one server has the slot' &&
+        is 122 acquire --guard 0 --no-ticket -n "$(managed 1)" -r '{a}stays' -r '{a}moved' && says 'TRYAGAIN .*wait until one server has the slot'
 }
 scan_tells_of_the_slot() {
     slot_moves && is 1 scan --guard 0 -n "$one" '{a}*' && says '^redlock: 1 keys were not seen, since their slot moves' &&
     ! grep 'must not be read' "$directory/err" && is 1 scan --guard 0 --json -n "$(managed 1)" '{a}*' && json out '$j->{moving} > 0 && $j->{hidden} == 0' &&
-    is 122 acquire --guard 0 --no-ticket -n "$(managed 1)" '{a}moved' && says 'ASK 15495 .*wait until one server has the slot'
+    refused_meanwhile
     seen=$?
     slot_stays
     return $seen

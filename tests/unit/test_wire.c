@@ -898,6 +898,8 @@ static const struct {
     { "READONLY You can't write against a read only replica.", REDLOCK_TROUBLE_READONLY, true },
     { "MOVED 3999 127.0.0.1:6381", REDLOCK_TROUBLE_MOVED, true },
     { "ASK 3999 127.0.0.1:6381", REDLOCK_TROUBLE_CLUSTERDOWN, false },
+    { "TRYAGAIN Multiple keys request during rehashing of slot", REDLOCK_TROUBLE_CLUSTERDOWN,
+      false },
     { "CLUSTERDOWN Hash slot not served", REDLOCK_TROUBLE_CLUSTERDOWN, true },
     { "OOM command not allowed when used memory > 'maxmemory'.", REDLOCK_TROUBLE_OOM, false },
     { "MISCONF Redis is configured to save RDB snapshots, but ...", REDLOCK_TROUBLE_MISCONF,
