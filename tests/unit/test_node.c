@@ -2,6 +2,7 @@
  * rest is in test_rules. */
 #include "../tap.h"
 
+#include "../../redlock/kinds/plain.h"
 #include "../../redlock/node.h"
 
 #include <string.h>
@@ -330,6 +331,354 @@ TEST(s16_a_bulk_string_over_the_limit_ends_the_connection)
     hear("+OK\r\n$65537\r\n", 2);
     CHECK_INT(redlock_wants(&r, 0), REDLOCK_WANT_CLOSE);
     check_words(REDLOCK_TROUBLE_PROTOCOL, "not a Redis server: bulk string too big");
+}
+
+/* ---- A session by the calls of node.h ---- */
+
+enum { TIMEOUT_US = REDLOCK_NODE_TIMEOUT_MS * 1000 };
+
+/* A session of that state at time 0, with failed connections before it. */
+static struct redlock_config begin_session(bool is_subscription, enum node_state state,
+                                           unsigned failures)
+{
+    static struct redlock_asked ring[REDLOCK_PIPELINE];
+    static uint8_t received[REDLOCK_RECEIVE_SIZE];
+    struct redlock_config config;
+
+    redlock_config_init(&config);
+    memset(&node, 0, sizeof node);
+    /* As memory that nobody has cleared. */
+    memset(ring, REDLOCK_COMMAND_QUESTION, sizeof ring);
+    node_init(&node, is_subscription);
+    node.asked = ring;
+    node.receive = received;
+    if (state >= NODE_CONNECTING) node_tick(&node, &config, true, 0);
+    if (state >= NODE_HANDSHAKE) node_connected(&node, &config, 0);
+    if (state >= NODE_READY) node.state = NODE_READY;
+    node.failures = (uint8_t)failures;
+    return config;
+}
+
+TEST(a_session_that_nobody_needs_ends_and_is_a_success_only_if_it_was_ready)
+{
+    static const struct {
+        enum node_state state;
+        unsigned failures;
+    } rows[] = { { NODE_CONNECTING, 6 }, { NODE_HANDSHAKE, 6 }, { NODE_READY, 1 } };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct redlock_config config = begin_session(true, rows[i].state, 5);
+        TAP_CONTEXT("row %zu", i);
+        CHECK(node_tick(&node, &config, false, 0));
+        CHECK_INT(node.failures, rows[i].failures);
+        CHECK_INT(node.trouble, REDLOCK_TROUBLE_NEW);
+    }
+}
+
+TEST(a_session_that_is_overdue_fails_once_though_nobody_needs_it)
+{
+    struct redlock_config config = begin_session(true, NODE_HANDSHAKE, 0);
+
+    CHECK(node_tick(&node, &config, false, TIMEOUT_US));
+    CHECK_INT(node.failures, 1);
+    CHECK_INT(node.trouble, REDLOCK_TROUBLE_SILENT);
+}
+
+TEST(a_handshake_has_the_node_timeout_however_often_it_answers)
+{
+    finish_handshake(NULL);
+    hear("+OK\r\n", TIMEOUT_US);
+    redlock_tick(&r, TIMEOUT_US);
+    CHECK_INT(redlock_node_trouble(&r, 0, 2), REDLOCK_TROUBLE_NEW);
+    redlock_tick(&r, TIMEOUT_US + 1);
+    check_words(REDLOCK_TROUBLE_SILENT, "connected, but no answer to the handshake");
+}
+
+TEST(a_good_connection_that_was_closed_may_be_back_at_once_unless_it_fell_silent_or_is_young)
+{
+    static const struct {
+        enum redlock_trouble trouble;
+        unsigned failures;
+        uint64_t age_us;
+        bool settled;
+    } rows[] = {
+        { REDLOCK_TROUBLE_CLOSED, 0, 0, false },
+        { REDLOCK_TROUBLE_SILENT, 0, 0, true },
+        { REDLOCK_TROUBLE_CLOSED, 1, NODE_YOUNG_MS * 1024 - 1, true },
+        { REDLOCK_TROUBLE_CLOSED, 1, NODE_YOUNG_MS * 1024, false },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        begin_session(false, NODE_READY, rows[i].failures);
+        TAP_CONTEXT("row %zu", i);
+        node_forgive(&node, rows[i].age_us);
+        node_give_up(&node, rows[i].trouble, NULL);
+        CHECK_INT(node.settled, rows[i].settled);
+    }
+}
+
+TEST(failures_are_counted_up_to_a_limit_which_for_a_key_that_has_moved_is_one)
+{
+    begin_session(false, NODE_HANDSHAKE, 1);
+    node_give_up(&node, REDLOCK_TROUBLE_MOVED, NULL);
+    CHECK_INT(node.failures, 1);
+    begin_session(false, NODE_HANDSHAKE, NODE_FAILURES_MAX);
+    node_give_up(&node, REDLOCK_TROUBLE_CLOSED, NULL);
+    CHECK_INT(node.failures, NODE_FAILURES_MAX);
+}
+
+TEST(a_node_has_a_vote_when_it_is_ready_and_its_guard_is_over)
+{
+    struct redlock_config config = begin_session(false, NODE_HANDSHAKE, 0);
+
+    CHECK(node_votes_at(&node, &config, false, 7) == REDLOCK_NEVER);
+    config = begin_session(false, NODE_READY, 0);
+    CHECK_INT(node_votes_at(&node, &config, false, 7), 7);
+    node.has_run_id = 1;
+    CHECK_INT(node_votes_at(&node, &config, false, 7), REDLOCK_GUARD_MS * 1000);
+    CHECK(node_votes(&node, &config, false, REDLOCK_GUARD_MS * 1000));
+    CHECK(!node_votes(&node, &config, false, REDLOCK_GUARD_MS * 1000 - 1));
+}
+
+/* Gives the session these bytes, and says whether they are a reply. */
+static bool read_reply(const struct redlock_config *config, const char *bytes,
+                       struct redlock_asked *asked, struct wire_reply *reply)
+{
+    struct redlock_question *questions = NULL;
+
+    node.receive_end = (uint32_t)strlen(bytes);
+    memcpy(node.receive, bytes, strlen(bytes));
+    return node_next_reply(&node, config, plain_scripts_for_one_loaded(), 0, &questions, asked,
+                           reply);
+}
+
+TEST(a_string_is_kept_up_to_the_room_for_it_and_then_is_cut)
+{
+    for (unsigned size = REDLOCK_LINE_MAX - 1; size <= REDLOCK_LINE_MAX + 1; size++) {
+        struct redlock_config config = begin_session(false, NODE_READY, 0);
+        struct redlock_asked asked = { .command = REDLOCK_COMMAND_GETRANGE };
+        struct wire_reply reply;
+        char bytes[REDLOCK_LINE_MAX + 20];
+
+        TAP_CONTEXT("%u bytes", size);
+        node_asked(&node, &config, 0, &asked);
+        snprintf(bytes, sizeof bytes, "$%u\r\n%0*d\r\n", size, (int)size, 0);
+        CHECK(read_reply(&config, bytes, &asked, &reply));
+        CHECK_INT(reply.text_size, size < REDLOCK_LINE_MAX ? size : REDLOCK_LINE_MAX);
+        CHECK_INT(reply.text_cut, size > REDLOCK_LINE_MAX);
+        CHECK_INT(strlen(reply.text), reply.text_size);
+    }
+}
+
+TEST(s16_a_value_of_several_lines_says_nothing_about_its_server)
+{
+    struct redlock_config config = begin_session(false, NODE_READY, 0);
+    struct redlock_asked asked = { .command = REDLOCK_COMMAND_GETRANGE };
+    struct wire_reply reply;
+
+    node_asked(&node, &config, 0, &asked);
+    CHECK(read_reply(&config, "$12\r\nrole:slave\nx\r\n", &asked, &reply));
+    CHECK_STR(reply.text, "role:slave\nx");
+    CHECK(!node.identity.has_role);
+}
+
+/* The ring of its questions is memory of the caller, which nobody has cleared. */
+TEST(a_message_of_a_subscription_answers_no_question)
+{
+    struct redlock_config config = begin_session(true, NODE_READY, 0);
+    struct redlock_asked asked = { .command = REDLOCK_COMMAND_READY };
+    struct wire_reply reply;
+
+    CHECK(read_reply(&config, "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n", &asked, &reply));
+    CHECK_INT(asked.command, REDLOCK_COMMAND_NONE);
+    CHECK_INT(reply.integer, 3);
+    CHECK_STR(reply.text, "abc");
+}
+
+static unsigned longest_line;
+
+static void note_line(const char *line, size_t size, struct redlock_identity *identity)
+{
+    (void)line, (void)identity;
+    if (size > longest_line) longest_line = (unsigned)size;
+}
+
+TEST(s16_a_line_of_INFO_is_cut_where_the_room_ends)
+{
+    struct redlock_scripts scripts = *plain_scripts_for_one_loaded();
+    char bytes[200];
+
+    scripts.read_info = note_line;
+    finish_handshake(NULL);
+    r.scripts = &scripts;
+    snprintf(bytes, sizeof bytes, "+OK\r\n$%d\r\n%0*d\n\r\n", REDLOCK_LINE_MAX + 2,
+             REDLOCK_LINE_MAX + 1, 0);
+    hear(bytes, 2);
+    CHECK_INT(longest_line, REDLOCK_LINE_MAX);
+}
+
+#define INFO_WITHOUT_RUN_ID "$36\r\nredis_mode:standalone\r\nrole:master\r\n\r\n"
+#define INFO_OF_REPLICA "$12\r\nrole:slave\r\n\r\n"
+#define SCRIPTS_LOADED "$40\r\n" WIRE_RELEASE_ONE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_ONE_SHA1 "\r\n"
+
+TEST(a_handshake_that_fails_is_one_failure)
+{
+    static const struct {
+        const char *bytes;
+        enum redlock_trouble trouble;
+        const char *words;
+    } rows[] = {
+        { "-LOADING the dataset\r\n", REDLOCK_TROUBLE_LOADING, "LOADING the dataset" },
+        { "+OK\r\n:1\r\n", REDLOCK_TROUBLE_PROTOCOL,
+          "not a Redis server: an answer of the wrong type in the handshake" },
+        { "+OK\r\n" INFO_OF_REPLICA "$-1\r\n" SCRIPTS_LOADED, REDLOCK_TROUBLE_REPLICA,
+          "a replica, not a master" },
+        { "-ERR unknown command\r\n" INFO_WITHOUT_RUN_ID "$-1\r\n" SCRIPTS_LOADED,
+          REDLOCK_TROUBLE_NO_IDENTITY,
+          "INFO names no run_id (nor what could stand in), no mode, or no role" },
+        { "+OK\r\n+OK\r\n", REDLOCK_TROUBLE_PROTOCOL,
+          "not a Redis server: an answer of the wrong type in the handshake" },
+        { "+OK\r\n-\r\n", REDLOCK_TROUBLE_OTHER_ERROR, "an error reply without a word" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        TAP_CONTEXT("row %zu", i);
+        finish_handshake(NULL);
+        /* An answer is needed nevertheless, and that to CLIENT SETNAME is no answer to INFO. */
+        r.config.trust_unknown = i == 3;
+        hear(rows[i].bytes, 2);
+        check_words(rows[i].trouble, rows[i].words);
+        CHECK_INT(node.failures, 1);
+    }
+}
+
+TEST(s16_an_answer_that_nobody_asked_for_is_one_failure)
+{
+    become_ready();
+    hear(":1\r\n", 3);
+    check_words(REDLOCK_TROUBLE_PROTOCOL, "not a Redis server: an answer that nobody asked for");
+    CHECK_INT(node.failures, 1);
+}
+
+TEST(a_node_that_runs_no_scripts_may_be_asked_questions)
+{
+    for (unsigned asks_only = 0; asks_only < 2; asks_only++) {
+        finish_handshake(NULL);
+        r.config.asks_only = asks_only;
+        hear("+OK\r\n$91\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\nredis_mode:"
+             "standalone\r\nrole:master\r\n"
+             "x:yz\r\n\r\n-NOPERM no EVAL\r\n" SCRIPTS_LOADED,
+             2);
+        CHECK_INT(node.state == NODE_READY, asks_only);
+    }
+}
+
+TEST(s11_a_run_id_of_zeros_is_new_at_the_first_contact)
+{
+    finish_handshake(NULL);
+    r.config.guard_ms = REDLOCK_GUARD_MS;
+    hear("+OK\r\n$91\r\nrun_id:0000000000000000000000000000000000000000\r\nredis_mode:"
+         "standalone\r\nrole:master\r\n"
+         "x:yz\r\n\r\n$-1\r\n" SCRIPTS_LOADED,
+         100000000);
+    CHECK_INT(node.state, NODE_READY);
+    CHECK(!redlock_node_votes(&r, 0, 100000000));
+}
+
+/* ---- In words ---- */
+
+static void check_description(const struct redlock_config *config, uint64_t now_us,
+                              const char *expected)
+{
+    char words[200];
+
+    node_describe(&node, config, now_us, words, sizeof words);
+    CHECK_STR(words, expected);
+}
+
+TEST(a_nodes_trouble_has_its_words)
+{
+    static const struct {
+        enum redlock_trouble trouble;
+        unsigned detail;
+        bool is_derived;
+        const char *words;
+    } rows[] = {
+        { REDLOCK_TROUBLE_NONE, 0, false, "ok" },
+        { REDLOCK_TROUBLE_NEW, 0, false, "not connected yet" },
+        { REDLOCK_TROUBLE_CLOSED, 0, false, "it closed the connection" },
+        { REDLOCK_TROUBLE_PROTOCOL, RESP_TOO_DEEP, false,
+          "not a Redis server: arrays nested too deeply" },
+        { REDLOCK_TROUBLE_SILENT, REASON_NOT_CONNECTED, false,
+          "no connection within the node timeout" },
+        { REDLOCK_TROUBLE_SAME_SERVER, 12, false, "same server as node 12" },
+        { REDLOCK_TROUBLE_SAME_SERVER, 3, true,
+          "same server as node 3, or both name no run_id, and the same process_id and tcp_port" },
+        { REDLOCK_TROUBLE_REPLICA, 0, false, "a replica, not a master" },
+        { REDLOCK_TROUBLE_CLUSTER, 0, false, "a member of a cluster, not an independent server" },
+        { REDLOCK_TROUBLE_SENTINEL, 0, false, "a sentinel, not a server" },
+        { REDLOCK_TROUBLE_NO_IDENTITY, 0, false,
+          "INFO names no run_id (nor what could stand in), no mode, or no role" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct redlock_config config = begin_session(false, NODE_READY, 0);
+        node.trouble = (uint8_t)rows[i].trouble;
+        node.detail = (uint8_t)rows[i].detail;
+        node.identity.is_derived = rows[i].is_derived;
+        check_description(&config, 0, rows[i].words);
+    }
+}
+
+TEST(a_guard_has_its_words_and_its_rest_is_rounded_up)
+{
+    static const struct {
+        enum redlock_memory memory;
+        unsigned uptime_s;
+        uint64_t now_us;
+        const char *words;
+    } rows[] = {
+        { REDLOCK_MEMORY_UNKNOWN, 0, 1500000,
+          "restarted 1 s ago, no vote for another 29 s, no ticket for another 59 s" },
+        { REDLOCK_MEMORY_UNKNOWN, 10, 1500000,
+          "restarted 11 s ago, no vote for another 19 s, no ticket for another 49 s" },
+        { REDLOCK_MEMORY_UNKNOWN, 0, 30000000, "restarted 30 s ago, no ticket for another 30 s" },
+        { REDLOCK_MEMORY_LOST, 0, 30000000,
+          "came back empty 30 s ago, no ticket for another 30 s" },
+        { REDLOCK_MEMORY_FLUSHED, 0, 30000000, "was emptied 30 s ago, no ticket for another 30 s" },
+        { REDLOCK_MEMORY_HIDDEN, 0, 30000000,
+          "restarted 30 s ago, no ticket for another 30 s, as its redlock:canary is hidden" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct redlock_config config = begin_session(false, NODE_READY, 0);
+        config.guard_ms = 30000;
+        config.ticket_skew_ms = 15000;
+        node.trouble = REDLOCK_TROUBLE_NONE;
+        node.has_run_id = 1;
+        node.uptime_us = rows[i].uptime_s * 1000000u;
+        node.identity.memory = (uint8_t)rows[i].memory;
+        check_description(&config, rows[i].now_us, rows[i].words);
+    }
+}
+
+TEST(a_guard_does_not_hide_why_there_is_no_connection)
+{
+    struct redlock_config config = begin_session(false, NODE_READY, 0);
+
+    node.has_run_id = 1;
+    CHECK_INT(node_trouble(&node, &config, 0), REDLOCK_TROUBLE_RESTARTED);
+    node_give_up(&node, REDLOCK_TROUBLE_UNREACHABLE, "no route to host");
+    check_description(&config, 0, "no route to host");
+}
+
+TEST(an_errors_words_keep_the_arguments_of_a_command_without_a_password)
+{
+    struct redlock_config config = begin_session(false, NODE_READY, 0);
+
+    node_note(&node, REDLOCK_COMMAND_EXTEND, REDLOCK_TROUBLE_NOSCRIPT, "NOPERM, with args");
+    CHECK_INT(node_trouble(&node, &config, 0), REDLOCK_TROUBLE_NOSCRIPT);
+    check_description(&config, 0, "NOPERM, with args");
 }
 
 TAP_MAIN

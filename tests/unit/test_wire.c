@@ -1026,6 +1026,24 @@ TEST(s12_a_server_without_a_run_id_is_known_by_its_process_its_port_and_its_repl
     CHECK(!derived("hz:10", port, "process_ids:1").has_run_id);
 }
 
+/* Another node may still ask whether the first server was here (S12). */
+TEST(s12_the_server_before_is_known_until_the_handshake_of_the_next_is_over)
+{
+    static const struct redlock_config config = { .guard_ms = 1000 };
+    const struct redlock_identity first = derived("process_id:1", "hz:10", "hz:10");
+
+    for (unsigned process = 1; process <= 2; process++) {
+        struct redlock_node node = { .has_run_id = 1 };
+        char line[20];
+        size_t size = (size_t)snprintf(line, sizeof line, "process_id:%u", process);
+
+        memcpy(node.run_id, first.run_id, sizeof node.run_id);
+        identity_read_info(line, size, &node.identity);
+        identity_conclude(&node, &config, 1);
+        CHECK_INT(memcmp(node.run_id, first.run_id, sizeof node.run_id) == 0, process == 2);
+    }
+}
+
 TEST(s12_nothing_stands_in_for_a_run_id_that_is_there)
 {
     static const char run_id[] = "run_id:" TOKEN_TEXT;
