@@ -123,7 +123,7 @@ static void end_handshake(struct redlock *r, unsigned k)
 
     if (!is_subscription(r, k) && is_twin(r, k)) return;
     moved = has_moved(r, k);
-    node_end_handshake(&r->nodes[k], &r->config, r->now_us);
+    node_end_handshake(&r->nodes[k], r->now_us);
     if (r->nodes[k].state != NODE_READY) return;
     event_note(r, NULL, REDLOCK_EVENT_READY, k);
     if (!is_subscription(r, k)) turn_voteless_away(r, k, moved);

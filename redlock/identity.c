@@ -55,8 +55,7 @@ void identity_conclude(struct redlock_node *node, const struct redlock_config *c
     if (!identity->is_derived) return;
     identity->has_run_id = true;
     if (config->trust_unknown) mix(identity, &place, sizeof place);
-    is_seen =
-        node->has_run_id && are_same_bytes(node->run_id, identity->run_id, sizeof node->run_id);
+    is_seen = are_same_bytes(node->run_id, identity->run_id, sizeof node->run_id);
     /* S11: after a restart it is treated as another server than before. */
     if (is_seen && may_have_restarted(node, now_us))
         node->run_id[0] = (uint8_t)~identity->run_id[0];

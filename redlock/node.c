@@ -43,7 +43,6 @@ static void set_state(struct redlock_node *node, enum node_state state)
 void node_init(struct redlock_node *node, bool is_subscription)
 {
     node->is_subscription = is_subscription;
-    node->state = NODE_DISCONNECTED;
     node->trouble = REDLOCK_TROUBLE_NEW;
 }
 
@@ -128,7 +127,7 @@ void node_note(struct redlock_node *node, enum redlock_command command,
 
     node->noted = (uint8_t)command;
     node->trouble = (uint8_t)trouble;
-    if (text) copy_bytes(node->error, text, size);
+    copy_bytes(node->error, text, size);
     node->error[size] = '\0';
 }
 
@@ -331,7 +330,7 @@ static void append_bytes(struct redlock_reply *reply, const uint8_t *data, size_
     size_t room = REDLOCK_LINE_MAX - (size_t)reply->text_size;
     size_t kept = size < room ? size : room;
 
-    if (kept > 0) copy_bytes(reply->text + reply->text_size, data, kept);
+    copy_bytes(reply->text + reply->text_size, data, kept);
     reply->text_size = (uint8_t)(reply->text_size + kept);
     if (kept < size) reply->text_cut = true;
 }
@@ -341,7 +340,7 @@ static void begin_reply(struct redlock_reply *reply, const struct resp_item *ite
     reply->begun = true;
     reply->type = (uint8_t)item->type;
     reply->integer = item->integer;
-    reply->text_done = reply->text_cut = false;
+    reply->text_cut = false;
     reply->text_size = 0;
 }
 
@@ -352,14 +351,8 @@ REDLOCK_OUTLINE static void keep_item(struct redlock_node *node,
     struct redlock_reply *reply = &node->reply;
 
     if (!reply->begun) begin_reply(reply, item);
-    if (command == REDLOCK_COMMAND_INFO && item->type == RESP_BULK && item->depth == 0) {
-        read_info(node, scripts, item->data, item->size);
-    } else if (item->type == RESP_BULK || item->type == RESP_SIMPLE ||
-               (item->type == RESP_ERROR && item->depth == 0)) {
-        if (reply->text_done && !is_for_wake_ups(node)) return;
-        append_bytes(reply, item->data, item->size);
-        reply->text_done = item->last;
-    }
+    if (command == REDLOCK_COMMAND_INFO) read_info(node, scripts, item->data, item->size);
+    else                                 append_bytes(reply, item->data, item->size);
 }
 
 static void hand_out(struct redlock_node *node, struct wire_reply *out)
@@ -389,8 +382,7 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
                                      struct redlock_question **questions,
                                      struct redlock_asked *asked, struct wire_reply *reply)
 {
-    while (node->receive_start < node->receive_end &&
-           (node->state == NODE_HANDSHAKE || node->state == NODE_READY)) {
+    while (node->state == NODE_HANDSHAKE || node->state == NODE_READY) {
         struct resp_item item;
         enum redlock_command command;
         size_t consumed;
@@ -416,7 +408,7 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
         if (!item.ends_reply) continue;
         node->alarm_at = node->state == NODE_READY ? now_us + NODE_HANG_FACTOR * timeout_us(config)
                                                    : node->alarm_at;
-        if (command != REDLOCK_COMMAND_QUESTION) hand_out(node, reply);
+        hand_out(node, reply);
         if (!node_take_asked(node, config, asked)) *asked = (struct redlock_asked){
             .command = REDLOCK_COMMAND_NONE
         };
@@ -516,14 +508,12 @@ static void note_server(struct redlock_node *node, uint64_t now_us)
     node->has_run_id = identity->history | 1;
 }
 
-REDLOCK_WRAPS void node_end_handshake(struct redlock_node *node,
-                                      const struct redlock_config *config, uint64_t now_us)
+REDLOCK_WRAPS void node_end_handshake(struct redlock_node *node, uint64_t now_us)
 {
     if (!is_for_wake_ups(node) && !check_identity(node)) return;
     note_server(node, now_us);
     set_state(node, NODE_READY);
     node->ready_at = ticks_of(now_us);
-    node->alarm_at = now_us + NODE_HANG_FACTOR * timeout_us(config);
     node->settled = true;
     node->trouble = REDLOCK_TROUBLE_NONE;
 }
@@ -619,7 +609,7 @@ void node_describe(const struct redlock_node *node, const struct redlock_config 
                    uint64_t now_us, char *text, size_t size)
 {
     struct words w = { .text = text, .size = size };
-    bool gives_tickets = node->state != NODE_READY || node_votes(node, config, true, now_us);
+    bool gives_tickets = node_votes(node, config, true, now_us);
 
     REDLOCK_CHECK(size > 0);
     switch (node_trouble(node, config, now_us)) {

@@ -151,8 +151,7 @@ REDLOCK_PRIVATE bool node_handshake_is_over(const struct redlock_node *node);
 
 /* The handshake is over and the server is no other node's. Computes when it will have
  * a vote (S11). */
-REDLOCK_PRIVATE void node_end_handshake(struct redlock_node *node,
-                                        const struct redlock_config *config, uint64_t now_us);
+REDLOCK_PRIVATE void node_end_handshake(struct redlock_node *node, uint64_t now_us);
 
 /* Remembers an error reply, for the description, and its command, until that is answered better. */
 REDLOCK_PRIVATE void node_note(struct redlock_node *node, enum redlock_command command,

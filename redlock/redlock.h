@@ -1382,8 +1382,7 @@ struct redlock_reply {
     int64_t integer;
     uint8_t type;               /* enum resp_type of its outermost value */
     bool begun;
-    /* The first string is complete, or was longer than the room for it. */
-    bool text_done, text_cut;
+    bool text_cut;              /* Its strings were longer than the room for them. */
     uint8_t text_size;
     char text[REDLOCK_LINE_MAX + 1];
 };
