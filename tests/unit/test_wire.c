@@ -410,6 +410,7 @@ TEST(a_token_is_forty_lower_case_hex_digits_and_nothing_else)
     CHECK(!wire_token_read(TOKEN_TEXT "0", 41, back));
     CHECK(!wire_token_read("000123456789ABCDEFFF1032547698badcfe807f", 40, back));
     CHECK(!wire_token_read("00012345678gabcdefff1032547698badcfe807f", 40, back));
+    CHECK(!wire_token_read("00012345678`abcdefff1032547698badcfe807f", 40, back));
     CHECK(!wire_token_read("000123456789abcdefff1032547698badcfe807 ", 40, back));
     CHECK(wire_token_read(TOKEN_TEXT, 40, back));
     CHECK_MEM(back, sizeof back, token, sizeof token);
@@ -432,6 +433,7 @@ static const struct {
     { REDLOCK_COMMAND_ACQUIRE, TEXT(RESP_SIMPLE, ""), REDLOCK_ANSWER_WRONG },
     { REDLOCK_COMMAND_ACQUIRE, TEXT(RESP_SIMPLE, "O"), REDLOCK_ANSWER_WRONG },
     { REDLOCK_COMMAND_ACQUIRE, TEXT(RESP_SIMPLE, "ok"), REDLOCK_ANSWER_WRONG },
+    { REDLOCK_COMMAND_ACQUIRE, TEXT(RESP_SIMPLE, "XK"), REDLOCK_ANSWER_WRONG },
     { REDLOCK_COMMAND_ACQUIRE, TEXT(RESP_SIMPLE, "OK "), REDLOCK_ANSWER_WRONG },
     { REDLOCK_COMMAND_ACQUIRE, TEXT(RESP_SIMPLE, "OKAY"), REDLOCK_ANSWER_WRONG },
     { REDLOCK_COMMAND_ACQUIRE, TEXT(RESP_SIMPLE, "QUEUED"), REDLOCK_ANSWER_WRONG },
@@ -750,26 +752,33 @@ TEST(s16_a_wake_up_is_a_message_with_a_number_and_perhaps_a_slot_and_nothing_els
 {
     static const struct wire_reply good[] = {
         HEARD("1", 3, false), HEARD("4294967295", 3, false), HEARD("0", 3, false),
-        HEARD("7@3", 3, false), HEARD("4294967295@64", 3, false)
+        HEARD("7@3", 3, false), HEARD("4294967295@64", 3, false), HEARD("7s", 3, false)
     };
-    static const struct wire_reply bad[] = { HEARD("4294967296", 3, false),
-                                             HEARD("", 3, false),
-                                             HEARD("-1", 3, false),
-                                             HEARD("1 ", 3, false),
-                                             HEARD("1", 2, false),
-                                             HEARD("1", 4, false),
-                                             HEARD("1", 3, true),
-                                             TEXT(RESP_BULK, "1"),
-                                             NUMBER(1),
-                                             HEARD("1@65", 3, false),
-                                             HEARD("1@", 3, false),
-                                             HEARD("@1", 3, false),
-                                             HEARD("1@3@3", 3, false),
-                                             HEARD("1@3 ", 3, false),
-                                             HEARD("1@-1", 3, false),
-                                             HEARD("4294967296@1", 3, false) };
-    static const uint32_t numbers[] = { 1, UINT32_MAX, 0, 7, UINT32_MAX };
-    static const uint8_t slots[] = { 0, 0, 0, 3, REDLOCK_PERMITS_MAX };
+    static const struct wire_reply bad[] = {
+        HEARD("4294967296", 3, false),
+        HEARD("", 3, false),
+        HEARD("-1", 3, false),
+        HEARD("1 ", 3, false),
+        HEARD("1", 2, false),
+        HEARD("1", 4, false),
+        HEARD("1", 3, true),
+        TEXT(RESP_BULK, "1"),
+        NUMBER(1),
+        HEARD("1@65", 3, false),
+        HEARD("1@", 3, false),
+        HEARD("@1", 3, false),
+        HEARD("1@3@3", 3, false),
+        HEARD("1@3 ", 3, false),
+        HEARD("1@-1", 3, false),
+        HEARD("4294967296@1", 3, false),
+        HEARD("s", 3, false),
+        HEARD("7@s", 3, false),
+        HEARD("7s@3", 3, false),
+        HEARD("7ss", 3, false),
+        { .type = RESP_BULK, .integer = 3, .text = "123", .text_size = 3 }
+    };
+    static const uint32_t numbers[] = { 1, UINT32_MAX, 0, 7, UINT32_MAX, 7 };
+    static const uint8_t slots[] = { 0, 0, 0, 3, REDLOCK_PERMITS_MAX, 0 };
     uint32_t number;
     uint8_t slot;
 
@@ -974,6 +983,8 @@ TEST(s30_a_history_that_was_taken_over_is_told_from_none_and_from_the_next)
         snprintf(line[1], sizeof line[1], "second_repl_offset:%u", i + 1);
         CHECK(info(line[0]).history > 1);       /* 1: none, where a node is remembered. */
         CHECK(info(line[0]).history != info(line[1]).history);
+        snprintf(line[1], sizeof line[1], "second_repl_offset:%u", i + 10);
+        CHECK(info(line[0]).history != info(line[1]).history);
     }
     CHECK(info("second_repl_offset:18446744073709551615").history > 1);
 }
@@ -1061,6 +1072,7 @@ TEST(s12_a_role_is_a_whole_word)
     CHECK_INT(info("role:masterful").trouble, REDLOCK_TROUBLE_REPLICA);
     CHECK_INT(info("role:masteR").trouble, REDLOCK_TROUBLE_REPLICA);
     CHECK_INT(info("role:maste").trouble, REDLOCK_TROUBLE_REPLICA);
+    CHECK_INT(info("role:ab").trouble, REDLOCK_TROUBLE_REPLICA);
     CHECK_INT(info("role: master").trouble, REDLOCK_TROUBLE_REPLICA);
 }
 
@@ -1090,6 +1102,28 @@ TEST(s12_a_mode_is_a_whole_word)
         CHECK_INT(info(line).trouble, REDLOCK_TROUBLE_CLUSTER);
     }
     CHECK_INT(info("redis_mode:sentinels").trouble, REDLOCK_TROUBLE_CLUSTER);
+}
+
+/* The lines of an INFO are read one after the other in the same memory. */
+TEST(s12_what_is_behind_a_line_says_nothing)
+{
+    for (size_t size = 0; size < sizeof "redis_mode:" - 1; size++) {
+        struct redlock_identity identity = { 0 };
+        wire_read_info("redis_mode:cluster", size, &identity);
+        TAP_CHECK(!identity.has_mode, "of %zu bytes", size);
+    }
+}
+
+TEST(a_text_is_another_one_that_is_as_long_and_says_what_lies_within)
+{
+    const struct wire_reply none = TEXT(RESP_BULK, ""), word = TEXT(RESP_BULK, "evalsha");
+    const struct wire_reply cut = { .type = RESP_ERROR, .text = "no evalsha", .text_size = 4 };
+
+    CHECK(wire_text_is(&word, "evalsha") && !wire_text_is(&word, "eval") &&
+          !wire_text_is(&word, "evalsha1"));
+    CHECK(!wire_text_is(&none, "evalsha"));
+    CHECK(wire_says(&word, "sha") && wire_says(&cut, "o e") && !wire_says(&cut, "ev") &&
+          !wire_says(&none, "e"));
 }
 
 /* Each is the small number after it, modulo 2^64, or comes to it when single digits wrap. */
