@@ -17,11 +17,11 @@ void wire_token_text(const uint8_t token[REDLOCK_TOKEN_SIZE], char text[REDLOCK_
     wire_write_hex(token, REDLOCK_TOKEN_SIZE, text);
 }
 
+/* Below 0: it is none. */
 static int digit_value(char c)
 {
-    if (c >= '0' && c <= '9') return c - '0';
     if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return -1;
+    return c <= '9' ? c - '0' : -1;
 }
 
 bool wire_token_read(const char *text, size_t size, uint8_t token[REDLOCK_TOKEN_SIZE])
@@ -350,16 +350,15 @@ bool wire_read_refusal(const struct wire_reply *reply, uint64_t *counter, int64_
 /* The end of the first two words of "counter ms turn rank". 0: there are no four. */
 size_t wire_first_two_words(const struct wire_reply *reply)
 {
-    size_t blanks[3] = { 0 };
-    unsigned count = 0;
+    size_t end = 0;
+    unsigned blanks = 0;
 
-    if (reply->type != RESP_BULK || reply->text_cut) return 0;
     for (size_t i = 0; i < reply->text_size; i++) {
         if (reply->text[i] != ' ') continue;
-        if (count == 3) return 0;
-        blanks[count++] = i;
+        blanks++;
+        if (blanks == 2) end = i;
     }
-    return count == 3 ? blanks[1] : 0;
+    return blanks == 3 ? end : 0;
 }
 
 bool wire_read_poll_refusal(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl)
