@@ -224,6 +224,42 @@ TEST(a_dead_node_is_not_asked)
     EXPECT_VOTE(0, 2, REDLOCK_VOTE_NOT_ASKED);
 }
 
+static const char *const places[] = { "attic", "cellar", "door", "gate" };
+
+TEST(every_lock_that_waits_for_a_node_learns_that_it_is_gone)
+{
+    CLUSTER(2);
+    DOWN(1);
+    for (unsigned i = 0; i < 1000 && VOTES(0, 1); i++) RUN_US(1);
+    for (unsigned i = 0; i < 3; i++) {
+        START_ACQUIRE_LOCK(0, i, places[i], DOOR_TTL, 0);
+        RUN_US(1);      /* The other node is asked before the next lock waits. */
+    }
+    RUN_MS(20);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK(redlock_lock_status(cluster_lock(cluster, 0, i)) != REDLOCK_PENDING);
+}
+
+/* It may have no vote, but a release needs none. */
+TEST(every_lock_that_waits_for_a_node_learns_that_it_came_back_without_a_vote)
+{
+    CLUSTER(2);
+    ACQUIRE(0, places[0], DOOR_TTL);
+    DOWN(1); UP_KEEPING(1);
+    for (unsigned i = 0; i < 1000 && VOTES(0, 1); i++) RUN_US(1);
+    START_RELEASE(0);
+    for (unsigned i = 1; i < 4; i++) {
+        START_ACQUIRE_LOCK(0, i, places[i], DOOR_TTL, 0);
+        RUN_US(1);
+    }
+    RUN_MS(20);
+    for (unsigned i = 1; i < 4; i++) EXPECT_LOCK_STATUS(0, i, REDLOCK_NO_QUORUM);
+    CHECK(!VOTES(0, 1));
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_VOTE(0, 1, REDLOCK_VOTE_GRANTED);
+    EXPECT_KEY_ABSENT_ON_ALL(places[0]);
+}
+
 TEST(what_became_of_the_connection_is_told_in_the_words_of_the_transport)
 {
     CLUSTER(3);

@@ -183,9 +183,11 @@ TEST(what_was_not_sent_when_a_connection_broke_is_not_sent_any_more)
     size_t size;
 
     connect_to_it(NULL);
+    redlock_output(&r, 0, &size);
+    CHECK(size > 0);
     hear("what?\r\n", 2);
     CHECK_INT(redlock_wants(&r, 0), REDLOCK_WANT_CLOSE);
-    redlock_output(&r, 0, &size);
+    CHECK(redlock_output(&r, 0, &size));
     CHECK_INT(size, 0);
     redlock_disconnected(&r, 0, NULL, 3);
     redlock_output(&r, 0, &size);
@@ -679,6 +681,199 @@ TEST(an_errors_words_keep_the_arguments_of_a_command_without_a_password)
     node_note(&node, REDLOCK_COMMAND_EXTEND, REDLOCK_TROUBLE_NOSCRIPT, "NOPERM, with args");
     CHECK_INT(node_trouble(&node, &config, 0), REDLOCK_TROUBLE_NOSCRIPT);
     check_description(&config, 0, "NOPERM, with args");
+}
+
+/* ---- What an answer says of its node ---- */
+
+static struct redlock_lock door;
+
+/* The lock is held, and its extension sent. */
+static void extend_door(void)
+{
+    static const struct redlock_request request = {
+        .resource = "door", .resource_size = 4, .ttl_ms = 10000
+    };
+    uint8_t entropy[REDLOCK_ENTROPY_MAX] = { 1, 2, 3 };
+
+    become_ready();
+    redlock_add_entropy(&r, entropy, sizeof entropy);
+    redlock_lock_init(&door);
+    CHECK_INT(redlock_start_acquire(&r, &door, &request, 3), REDLOCK_OK);
+    send_all();
+    hear("+OK\r\n", 4);
+    CHECK_INT(redlock_start_extend(&r, &door, 10000, 5), REDLOCK_OK);
+    send_all();
+}
+
+TEST(a_script_that_is_not_known_is_a_nodes_trouble_only_where_there_is_no_other)
+{
+    extend_door();
+    hear("-NOSCRIPT No matching script.\r\n", 6);
+    CHECK_INT(redlock_node_trouble(&r, 0, 6), REDLOCK_TROUBLE_NOSCRIPT);
+    send_all();
+    hear(":1\r\n", 7);
+    CHECK_INT(redlock_node_trouble(&r, 0, 7), REDLOCK_TROUBLE_NONE);
+    extend_door();
+    hear("-OOM command not allowed\r\n", 6);
+    CHECK_INT(redlock_start_extend(&r, &door, 10000, 7), REDLOCK_OK);
+    send_all();
+    hear("-NOSCRIPT No matching script.\r\n", 8);
+    CHECK_INT(redlock_node_trouble(&r, 0, 8), REDLOCK_TROUBLE_OOM);
+}
+
+TEST(s16_an_answer_that_is_wrong_or_ends_the_session_is_one_failure)
+{
+    static const char *const answers[] = {
+        "+OK\r\n", "-READONLY\r\n", "-READONLY You can't write\r\n"
+    };
+
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        extend_door();
+        node.failures = 0;
+        hear(answers[i], 6);
+        TAP_CONTEXT("%s", answers[i]);
+        CHECK_INT(node.failures, i != 1);
+    }
+}
+
+TEST(an_answer_ends_a_row_of_failures)
+{
+    extend_door();
+    node.failures = 5;
+    hear(":1\r\n", 6);
+    CHECK_INT(node.failures, 0);
+}
+
+TEST(s16_a_text_that_reads_like_an_error_is_none)
+{
+    struct redlock_lock lock;
+    struct redlock_request request = {
+        .resource = "door", .resource_size = 4, .ttl_ms = 10000, .ticket = true
+    };
+    uint8_t entropy[REDLOCK_ENTROPY_MAX] = { 1, 2, 3 };
+
+    become_ready();
+    redlock_use_tickets(&r);
+    redlock_add_entropy(&r, entropy, sizeof entropy);
+    redlock_lock_init(&lock);
+    request.wall_us = 1;
+    CHECK_INT(redlock_start_acquire(&r, &lock, &request, 3), REDLOCK_OK);
+    send_all();
+    hear("$9\r\nREADONLY \r\n", 4);
+    CHECK_INT(node.state, NODE_READY);
+}
+
+/* ---- Engines of several sessions ---- */
+
+static struct redlock_node nodes[4];
+static uint64_t memory_of_four[REDLOCK_MEMORY_DEFAULT(4) / sizeof(uint64_t) + 1];
+
+/* Two nodes, and a subscription for each. */
+static void begin_engine(void)
+{
+    struct redlock_config config;
+
+    redlock_config_init(&config);
+    config.wake_ups = true;
+    CHECK_INT(redlock_init(&r, &config, nodes, 2, memory_of_four, sizeof memory_of_four, 0),
+              REDLOCK_OK);
+}
+
+TEST(a_node_is_busy_while_there_is_something_to_send)
+{
+    begin_engine();
+    CHECK(!redlock_node_is_busy(&r, 0));
+    redlock_tick(&r, 1);
+    redlock_connected(&r, 1, 2);
+    CHECK_INT(redlock_time_us(&r), 2);
+    for (unsigned k = 0; k < 2; k++) CHECK_INT(redlock_node_is_busy(&r, k), k);
+}
+
+TEST(a_run_id_is_told_that_a_server_has_named_or_that_tells_servers_apart)
+{
+    begin_engine();
+    nodes[1].has_run_id = 1;
+    for (unsigned trusts = 0; trusts < 2; trusts++)
+        for (unsigned is_derived = 0; is_derived < 2; is_derived++) {
+            r.config.trust_unknown = trusts;
+            nodes[1].identity.is_derived = is_derived;
+            TAP_CONTEXT("%u %u", trusts, is_derived);
+            CHECK(!redlock_node_run_id(&r, 0));
+            CHECK(redlock_node_run_id(&r, 1) == (trusts && is_derived ? NULL : nodes[1].run_id));
+        }
+}
+
+TEST(a_login_is_that_of_a_nodes_subscription_too)
+{
+    const struct redlock_login login = { .password = "secret" };
+
+    begin_engine();
+    CHECK_INT(redlock_set_login(&r, 1, &login), REDLOCK_OK);
+    for (unsigned k = 0; k < 4; k++) CHECK_INT(nodes[k].login.password != NULL, k % 2);
+    r.config.wake_ups = false;      /* Then there is nothing behind the nodes. */
+    CHECK_INT(redlock_set_login(&r, 0, &login), REDLOCK_OK);
+    CHECK(!nodes[2].login.password);
+}
+
+TEST(a_login_fits_into_the_send_buffer_with_the_words_around_it)
+{
+    char password[REDLOCK_SEND_MIN(1) + 1];
+    const struct redlock_login login = { .password = password };
+
+    begin_engine();
+    r.config.send_size = REDLOCK_SEND_MIN(1);
+    memset(password, 'x', sizeof password);
+    password[REDLOCK_SEND_MIN(1)] = '\0';
+    CHECK_INT(redlock_set_login(&r, 1, &login), REDLOCK_BAD_CONFIG);
+    password[REDLOCK_SEND_MIN(1) / 2] = '\0';
+    CHECK_INT(redlock_set_login(&r, 1, &login), REDLOCK_OK);
+}
+
+TEST(a_subscription_that_stands_ends_in_time)
+{
+    static const struct {
+        enum node_state state;
+        uint64_t at;
+    } rows[] = { { NODE_DISCONNECTED, 0 },
+                 { NODE_CONNECTING, 5000 },
+                 { NODE_READY, 5000 },
+                 { NODE_CLOSING, REDLOCK_NEVER } };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        begin_engine();
+        for (unsigned k = 0; k < 2; k++) nodes[k].state = NODE_CLOSING;
+        nodes[2].state = NODE_CLOSING;
+        nodes[3].state = (uint8_t)rows[i].state;
+        if (rows[i].state == NODE_CONNECTING) nodes[3].alarm_at = 6000;
+        r.listen_until = 5000;
+        TAP_CHECK(redlock_wake_at(&r) == rows[i].at, "row %zu", i);
+    }
+}
+
+TEST(each_feature_brings_what_it_needs)
+{
+    static void (*const uses[])(struct redlock *) = {
+        redlock_use_tickets, redlock_use_sets, redlock_use_wake_ups
+    };
+
+    for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
+        begin_engine();
+        uses[i](&r);
+        TAP_CHECK(r.hashing && r.holding, "row %zu", i);
+    }
+}
+
+TEST(the_part_for_promotions_need_not_be_cleared_and_loads_scripts)
+{
+    struct redlock_promotions promotions;
+
+    begin_engine();
+    memset(&promotions, 0xff, sizeof promotions);
+    redlock_use_promotions(&r, &promotions);
+    CHECK(r.hashing && promotions.before == plain_scripts_for_one_loaded());
+    CHECK(r.scripts->identify != NULL && r.scripts->loading != promotions.before->loading);
+    redlock_set_epoch(&promotions, 1, 5);
+    for (unsigned k = 0; k < 4; k++) CHECK_INT(promotions.reigns[k].epoch, k == 1 ? 5 : 0);
 }
 
 TAP_MAIN

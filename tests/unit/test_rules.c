@@ -1184,6 +1184,26 @@ TEST(s15_a_restarted_node_gives_no_ticket_for_twice_the_skew_longer_and_says_so)
     EXPECT_WORDS(0, 2, "ok");
 }
 
+/* The command to set it waits for the connection. */
+TEST(s11_a_key_is_not_set_again_on_a_node_that_has_just_restarted)
+{
+    for (unsigned restarts = 0; restarts < 2; restarts++) {
+        CLUSTER(3);
+        RIVAL(2, "door", 100);
+        ACQUIRE(0, "door", DOOR_TTL);
+        RUN_MS(1000);
+        if (restarts) {
+            DOWN(2);
+            UP(2);
+        } else {
+            RESET(0, 2);
+        }
+        EXTEND(0, DOOR_TTL);
+        RUN_MS(20);
+        EXPECT_KEYS("door", restarts ? 2 : 3);
+    }
+}
+
 TEST(s11_a_restarted_node_does_not_vote_for_a_rival_of_the_holder)
 {
     CLUSTER_COLD(5, 2, (void)0);
@@ -1501,6 +1521,8 @@ TEST(s12_the_same_server_under_two_addresses_has_one_vote_at_most)
     const unsigned twin = VOTES(0, 1) ? 2 : 1;
     EXPECT_TROUBLE(0, twin, REDLOCK_TROUBLE_SAME_SERVER);
     EXPECT_WORDS(0, twin, twin == 2 ? "same server as node 1" : "same server as node 2");
+    TAP_CHECK(ENGINE(0)->nodes[twin].failures == LINK(0, twin)->connect_count,
+              "each connection is one failure");
     DOWN(0);
     RUN_MS(10);
     ACQUIRE(0, "door", DOOR_TTL);

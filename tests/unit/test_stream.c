@@ -1,5 +1,6 @@
 /* The stream of events. Each kind is seen in a story, in order; events that do not fit are counted;
  * and nothing else changes. */
+#include "../../redlock/node.h"
 #include "../world/decoder.h"
 #include "../world/story.h"
 
@@ -47,6 +48,10 @@ TEST(a_connection_and_its_handshake_are_told)
     CHECK_INT(count_of(REDLOCK_EVENT_READY, REDLOCK_COMMAND_NONE), N);
     CHECK(first_of(REDLOCK_EVENT_READY, 0)->is_new_server);
     CHECK(!seen[0].lock);
+    unsigned sessions = 0;
+    for (unsigned i = 0; i < seen_count; i++)
+        if (seen[i].kind == REDLOCK_EVENT_CONNECTED) sessions |= 1u << seen[i].session;
+    CHECK_INT(sessions, (1 << N) - 1);
 }
 
 TEST(an_acquire_is_told_in_the_order_in_which_it_happens_with_its_arithmetic)
@@ -131,8 +136,48 @@ TEST(an_error_and_a_lost_connection_are_told_with_the_reason)
     CHECK_INT(errors, 1);
     CHECK_INT(first_of(REDLOCK_EVENT_DISCONNECTED, 0)->session, 1);
     CHECK(first_of(REDLOCK_EVENT_DISCONNECTED, 0)->trouble != REDLOCK_TROUBLE_NONE);
+    CHECK_INT(count_of(REDLOCK_EVENT_DISCONNECTED, REDLOCK_COMMAND_NONE), 1);
+    CHECK_INT(count_of(REDLOCK_EVENT_UNANSWERED, REDLOCK_COMMAND_ACQUIRE), 1);
+    CHECK(first_of(REDLOCK_EVENT_DISCONNECTED, 0) < first_of(REDLOCK_EVENT_UNANSWERED, 0));
     CHECK_INT(first_of(REDLOCK_EVENT_UNANSWERED, 0)->command, REDLOCK_COMMAND_ACQUIRE);
     CHECK_INT(first_of(REDLOCK_EVENT_UNANSWERED, 0)->vote, REDLOCK_VOTE_UNKNOWN);
+}
+
+TEST(a_node_that_falls_silent_is_told_once)
+{
+    CLUSTER(N);
+    WATCH;
+    HANG(1);
+    START_ACQUIRE(0, "door", 10000, 0);
+    RUN_MS(NODE_HANG_FACTOR * REDLOCK_NODE_TIMEOUT_MS + 5);
+    look();
+    CHECK_INT(count_of(REDLOCK_EVENT_DISCONNECTED, REDLOCK_COMMAND_NONE), 1);
+    CHECK_INT(first_of(REDLOCK_EVENT_DISCONNECTED, 0)->trouble, REDLOCK_TROUBLE_SILENT);
+}
+
+TEST(a_server_that_may_not_vote_is_not_told_to_be_ready)
+{
+    CLUSTER_COLD(1, 1, (void)0);
+    WATCH;
+    NODE(0)->hides_role = true;
+    RUN_MS(STORY_SETTLE_MS);
+    look();
+    CHECK(first_of(REDLOCK_EVENT_DISCONNECTED, 0) && !first_of(REDLOCK_EVENT_READY, 0));
+    CHECK(count_of(REDLOCK_EVENT_DISCONNECTED, REDLOCK_COMMAND_NONE) <=
+          count_of(REDLOCK_EVENT_CONNECTED, REDLOCK_COMMAND_NONE));
+}
+
+/* The locks that wait for its vote are turned away behind that. */
+TEST(a_server_that_has_no_vote_yet_is_told_to_be_ready_before_anything_else)
+{
+    CLUSTER(1);
+    DOWN(0); UP(0);
+    START_ACQUIRE(0, "door", 10000, 0);
+    WATCH;
+    RUN_MS(5);
+    look();
+    CHECK(first_of(REDLOCK_EVENT_READY, 0) && first_of(REDLOCK_EVENT_VERDICT, 0));
+    CHECK(first_of(REDLOCK_EVENT_READY, 0) < first_of(REDLOCK_EVENT_VERDICT, 0));
 }
 
 TEST(a_restart_is_told_and_the_same_server_again_is_not)

@@ -660,4 +660,14 @@ TEST(the_run_id_of_each_server_is_told_and_changes_when_it_restarts)
     CHECK(memcmp(before, redlock_node_run_id(ENGINE(0), 1), sizeof before) != 0);
 }
 
+TEST(each_vote_has_its_text)
+{
+    static const char *const texts[] = {
+        "pending", "granted", "refused", "unknown", "not asked", "unknown vote"
+    };
+
+    for (unsigned vote = 0; vote < sizeof texts / sizeof texts[0]; vote++)
+        CHECK_STR(redlock_vote_text((enum redlock_vote)vote), texts[vote]);
+}
+
 TAP_MAIN
