@@ -70,7 +70,7 @@ static bool is_twin(struct redlock *r, unsigned k)
 
     for (unsigned j = 0; j < r->node_count; j++) {
         const struct redlock_node *other = &r->nodes[j];
-        if (j == k || other->state != NODE_READY) continue;
+        if (other->state != NODE_READY) continue;       /* As is node k itself. */
         if (!is_known(other, &node->identity)) continue;
         node_give_up_for(node, REDLOCK_TROUBLE_SAME_SERVER, j);
         return true;
@@ -121,12 +121,12 @@ static void end_handshake(struct redlock *r, unsigned k)
 {
     bool moved;
 
-    if (!is_subscription(r, k) && is_twin(r, k)) return;
+    if (is_twin(r, k)) return;
     moved = has_moved(r, k);
     node_end_handshake(&r->nodes[k], r->now_us);
     if (r->nodes[k].state != NODE_READY) return;
     event_note(r, NULL, REDLOCK_EVENT_READY, k);
-    if (!is_subscription(r, k)) turn_voteless_away(r, k, moved);
+    turn_voteless_away(r, k, moved);
     if (r->waking) r->waking->stands(r, k);
 }
 
@@ -163,7 +163,7 @@ static void answer_command(struct redlock *r, unsigned k, const struct redlock_a
         .meaning = wire_read(asked, reply),
         .current = asked->lock && asked->round == asked->lock->round.number,
         .form = (enum redlock_form)asked->form,
-        .gives_back = r->waking && wire_gives_back(asked),
+        .gives_back = wire_gives_back(asked),
         .reply = reply,
     };
 
@@ -373,9 +373,9 @@ enum redlock_status redlock_set_login(struct redlock *r, unsigned k,
 
 size_t redlock_entropy_wanted(const struct redlock *r)
 {
-    bool is_enough = r->entropy_size >= 2 * REDLOCK_TOKEN_SIZE && !r->needs_entropy.first;
-
-    return is_enough ? 0 : (size_t)REDLOCK_ENTROPY_MAX - r->entropy_size;
+    return r->entropy_size >= 2 * REDLOCK_TOKEN_SIZE
+               ? 0
+               : (size_t)REDLOCK_ENTROPY_MAX - r->entropy_size;
 }
 
 void redlock_add_entropy(struct redlock *r, const void *bytes, size_t size)
