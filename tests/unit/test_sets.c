@@ -1,6 +1,8 @@
 /* Several resources, all or nothing; and the limits of a lock's resources. */
 #include "../world/story.h"
 
+#include "../../redlock/names.h"
+
 enum { DOOR_TTL = 10000, HEAD = 8 };    /* Bytes that each name but the first adds. */
 
 static struct redlock_request request_of(struct redlock_name *names, unsigned count,
@@ -354,6 +356,93 @@ TEST(a_lock_that_owes_for_a_set_is_not_used_for_another)
     CHECK_INT(cluster_acquire(cluster, 0, 0, &again), REDLOCK_OK);
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+/* ---- Names, by the calls of names.h ---- */
+
+#define SHARED(text) { .bytes = (text), .size = sizeof(text) - 1, .shared = true }
+
+/* What is behind a name, or before it, does not count. */
+TEST(names_are_sorted_by_bytes_and_one_that_begins_with_another_is_behind_it)
+{
+    static const char ab[] = "ab", az[] = "az";
+    struct redlock_name names[] = {
+        NAME("b"), { .bytes = ab, .size = 2 }, NAME("abc"), { .bytes = az, .size = 1 }
+    };
+    static const char *const sorted[] = { "a", "ab", "abc", "b" };
+
+    for (unsigned turn = 0; turn < 4; turn++) {
+        struct redlock_name set[4];
+        for (unsigned i = 0; i < 4; i++) set[i] = names[(i + turn) % 4];
+        names_feature()->sort(set, 4);
+        for (unsigned i = 0; i < 4; i++)
+            CHECK_MEM(set[i].bytes, set[i].size, sorted[i], strlen(sorted[i]));
+    }
+}
+
+TEST(a_name_is_reserved_by_its_own_end)
+{
+    static const char text[] = "door" REDLOCK_TICKET_SUFFIX;
+    const struct redlock_name whole = NAME("door" REDLOCK_TICKET_SUFFIX);
+    const struct redlock_name end = { .bytes = text + 5, .size = whole.size - 5 };
+
+    CHECK(!name_is_proper(&whole, 20));
+    CHECK(name_is_proper(&end, 20));
+}
+
+TEST(a_set_is_the_same_if_each_of_its_names_is_there_and_has_its_role)
+{
+    struct redlock_name ours[] = { SHARED("attic"), NAME("door") };
+    const struct redlock_name same[] = { NAME("door"), SHARED("attic") },
+                              other[] = { NAME("attic"), NAME("gate") };
+    const struct redlock_name roles[] = { SHARED("door"), SHARED("attic") },
+                              writers[] = { NAME("attic"), NAME("door") };
+    const struct redlock_lock lock = { .name = { .bytes = ours }, .name_count = 2 };
+
+    CHECK(names_feature()->are_same(ours, same, 2) && names_feature()->are_same(ours, roles, 2));
+    CHECK(!names_feature()->are_same(ours, other, 2));
+    CHECK(names_have_same_roles(&lock, same, 2));
+    CHECK(!names_have_same_roles(&lock, roles, 2) && !names_have_same_roles(&lock, writers, 2));
+}
+
+TEST(a_hash_is_of_all_bytes_of_a_name)
+{
+    const struct redlock_lock one = { .name = NAME("ab"), .name_count = 1 },
+                              other = { .name = NAME("ac"), .name_count = 1 };
+
+    CHECK(names_hash(&one) != names_hash(&other));
+}
+
+TEST(the_names_of_a_set_fit_together_with_a_head_for_each_but_the_first)
+{
+    const struct redlock_name names[] = { NAME("a"), NAME("cellar"), NAME("door") };
+    struct redlock r = { .config.resource_max = 1 + HEAD + 6 + HEAD + 4 };
+
+    CHECK_INT(names_feature()->check(&r, names, 3, false), REDLOCK_OK);
+    r.config.resource_max--;
+    CHECK_INT(names_feature()->check(&r, names, 3, false), REDLOCK_BAD_RESOURCE);
+}
+
+TEST(the_names_of_a_managed_set_have_the_same_braces_wherever_they_are)
+{
+    static const struct {
+        struct redlock_name names[2];
+        enum redlock_status status;
+    } rows[] = {
+        { { NAME("attic{a}"), NAME("door{a}x") }, REDLOCK_OK },
+        { { NAME("{a}attic"), NAME("door{a}{b}") }, REDLOCK_OK },
+        { { NAME("attic{a}"), NAME("door{b}") }, REDLOCK_BAD_RESOURCE },
+        { { NAME("attic{a}"), NAME("door") }, REDLOCK_BAD_RESOURCE },
+        { { NAME("attic"), NAME("door") }, REDLOCK_BAD_RESOURCE },
+        { { NAME("attic{}"), NAME("door{}") }, REDLOCK_BAD_RESOURCE },
+        { { NAME("attic{a"), NAME("door{a") }, REDLOCK_BAD_RESOURCE },
+        { { NAME("attic}{a}"), NAME("door{a}") }, REDLOCK_OK },
+    };
+    const struct redlock r = { .config = { .resource_max = 100, .managed = true } };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        TAP_CHECK(names_feature()->check(&r, rows[i].names, 2, false) == rows[i].status, "row %zu",
+                  i);
 }
 
 TAP_MAIN
