@@ -66,8 +66,7 @@ static void begin_reign(struct redlock_reign *reign, struct redlock_node *node, 
 {
     const struct redlock_identity *identity = &node->identity;
     uint8_t history = identity->history | 1;
-    bool is_same =
-        node->has_run_id && are_same_bytes(node->run_id, identity->run_id, sizeof node->run_id);
+    bool is_same = are_same_bytes(node->run_id, identity->run_id, sizeof node->run_id);
     bool is_known = is_same && node->has_run_id == history && reign->met_epoch == reign->epoch;
     uint64_t known_us = is_known ? now_us - node->met_at + node->uptime_us : 0;
 
@@ -89,7 +88,8 @@ static enum redlock_answer read_promotion(struct redlock_node *node,
     const struct redlock_promotions *p = promotions_of(scripts);
     struct redlock_reign *reign = &promotions_of(scripts)->reigns[node - p->r->nodes];
     bool is_error = reply->type == RESP_ERROR;
-    uint64_t age_ms = !is_error && reply->integer > 0 ? (uint64_t)reply->integer : 0;
+    /* An error has the integer 0. */
+    uint64_t age_ms = reply->integer > 0 ? (uint64_t)reply->integer : 0;
 
     if (asked->command != REDLOCK_COMMAND_PROMOTION)
         return p->before->loading->read(node, asked, p->before, reply);
