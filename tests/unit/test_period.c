@@ -236,7 +236,49 @@ TEST(nodes_without_a_vote_take_no_part)
     RUN_MS(10);
     EXPECT_MARK_NOW(0, HOUR_MS, REDLOCK_NO_QUORUM);
     EXPECT_MARK_VOTE(0, 2, REDLOCK_VOTE_NOT_ASKED);
-    EXPECT_MARK_WORDS(0, 2, "");
+    CHECK_STR(redlock_mark_words(&marks[0], 2), "");
+}
+
+/* Also of those that take the forgetful in. */
+TEST(S11_a_node_within_its_guard_is_not_asked_for_a_mark)
+{
+    for (unsigned takes = 0; takes < 2; takes++) {
+        struct redlock_period period;
+        CLUSTER(N);
+        ACQUIRE(0, "door", TTL_MS);
+        DOWN(1);
+        UP_KEEPING(1);
+        RUN_MS(3000);
+        period = now_of(cluster, 0, MINUTE_MS);
+        period.takes_forgetful = takes;
+        EXPECT_MARK(0, &period, REDLOCK_OK);
+        EXPECT_MARK_VOTE(0, 1, REDLOCK_VOTE_NOT_ASKED);
+        CHECK_STR(redlock_mark_words(&marks[0], 1), "");
+        CHECK_STR(cluster_key(cluster, 1, "door#done"), NULL);
+    }
+}
+
+TEST(a_mark_lives_for_three_periods_and_two_skews)
+{
+    CLUSTER(1);
+    ACQUIRE(0, "door", TTL_MS);
+    EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_OK);
+    CHECK_MEM(marks[0].words[6].bytes, marks[0].words[6].size, "200000", 6);
+}
+
+/* Nothing of a mark that has ended is used any more. */
+TEST(a_mark_that_ends_forgets_the_questions_that_are_open_and_no_others)
+{
+    CLUSTER(N);
+    ACQUIRE(0, "door", TTL_MS);
+    RUN_MS(5);
+    for (unsigned k = 1; k < 4; k++) HANG(k);
+    EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_NO_QUORUM);
+    for (unsigned k = 0; k < N; k++)
+        CHECK_INT(redlock_question_status(&marks[0].nodes[k].question) == REDLOCK_OK,
+                  k == 0 || k == 4);
+    for (unsigned k = 0; k < N; k++)
+        CHECK(redlock_question_status(&marks[0].nodes[k].question) != REDLOCK_PENDING);
 }
 
 /* ---- Who may mark ---- */
@@ -537,6 +579,7 @@ TEST(an_answer_that_is_none_is_no_mark)
     CLUSTER(N);
     ACQUIRE(0, "door", TTL_MS);
     RUN_MS(5);
+    const uint64_t begun_at = CLIENT_NOW(0);
     ANSWERS_ONCE(0, "EVAL", "+OK\r\n");
     ANSWERS_ONCE(1, "EVAL", ":2\r\n");
     ANSWERS_ONCE(2, "EVAL",
@@ -546,9 +589,25 @@ TEST(an_answer_that_is_none_is_no_mark)
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_NO_QUORUM);
     EXPECT_MARK_VOTE(0, 0, REDLOCK_VOTE_UNKNOWN);
     EXPECT_MARK_VOTE(0, 1, REDLOCK_VOTE_UNKNOWN);
+    CHECK(CLIENT_NOW(0) - begun_at < 10000);
     EXPECT_MARK_WORDS(0, 2, "NOPERM no permission for");
     CHECK_INT(strlen(redlock_mark_words(&marks[0], 2)), REDLOCK_ERROR_MAX - 1);
+    ANSWERS_ONCE(3, "EVAL", "-NOPERM\r\n");
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_OK);
+    CHECK_STR(redlock_mark_words(&marks[0], 3), "NOPERM");
+}
+
+TEST(a_string_is_somebodys_mark_however_long_it_is)
+{
+    static const char *const answers[] = { "$1\r\n1\r\n", "$1\r\nx\r\n", "$0\r\n\r\n" };
+
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        CLUSTER(1);
+        ACQUIRE(0, "door", TTL_MS);
+        ANSWERS_ONCE(0, "EVAL", answers[i]);
+        EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_ALREADY);
+        CHECK_STR(redlock_mark_words(&marks[0], 0), "");
+    }
 }
 
 TEST(an_error_that_is_too_long_to_be_kept_is_no_mark)
@@ -560,7 +619,9 @@ TEST(an_error_that_is_too_long_to_be_kept_is_no_mark)
     longest[0] = '-';
     memcpy(longest + sizeof longest - 3, "\r\n", 3);
     ANSWERS_ONCE(0, "EVAL", longest);
+    const uint64_t begun_at = CLIENT_NOW(0);
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_NO_QUORUM);
+    CHECK(CLIENT_NOW(0) - begun_at < 10000);
     EXPECT_MARK_VOTE(0, 0, REDLOCK_VOTE_UNKNOWN);
     EXPECT_MARK_WORDS(0, 0, "");
 }
@@ -642,6 +703,34 @@ TEST(of_several_marks_that_of_most_nodes_is_told_and_else_the_earliest)
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_ALREADY);
     CHECK_STR(redlock_mark_seen(&marks[0], &wall_us), "others");
     CHECK_INT(wall_us, 1795319000003000);
+    (void)model_put(NODE(0), "door#done", "9007199254740000 01 1795319000005 others", 0,
+                    cluster_node_now(cluster, 0));
+    (void)model_put(NODE(2), "door#done", "9007199254740000 00 1795319000000 late", 0,
+                    cluster_node_now(cluster, 2));
+    EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_ALREADY);
+    CHECK_STR(redlock_mark_seen(&marks[0], &wall_us), "others");
+}
+
+TEST(a_node_without_a_mark_is_not_counted_for_one_without_words)
+{
+    uint64_t wall_us;
+    CLUSTER(5);
+    ACQUIRE(0, "door", TTL_MS);
+    RUN_MS(5);
+    (void)model_put(NODE(1), "door#done", "9007199254740000 00 1795319000001 ", 0,
+                    cluster_node_now(cluster, 1));
+    (void)model_put(NODE(2), "door#done", "9007199254740000 01 1795319000002 others", 0,
+                    cluster_node_now(cluster, 2));
+    (void)model_put(NODE(3), "door#done", "9007199254740000 01 1795319000003 others", 0,
+                    cluster_node_now(cluster, 3));
+    EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_ALREADY);
+    CHECK_STR(redlock_mark_seen(&marks[0], &wall_us), "others");
+    for (unsigned k = 2; k < 4; k++)
+        (void)model_put(NODE(k), "door#done", "9007199254740000 00 1795319000003 ", 0,
+                        cluster_node_now(cluster, k));
+    EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_ALREADY);
+    CHECK_STR(redlock_mark_seen(&marks[0], &wall_us), "");
+    CHECK_INT(wall_us, 1795319000001000);
 }
 
 TEST(a_mark_that_comes_in_pieces_is_read_whole)
@@ -652,6 +741,21 @@ TEST(a_mark_that_comes_in_pieces_is_read_whole)
     EXPECT_MARK_NOW(0, HOUR_MS, REDLOCK_OK);
     RELEASE(0);
     LINK(1, 0)->receive_max = 20;
+    ACQUIRE(1, "door", TTL_MS);
+    EXPECT_MARK_NOW(1, HOUR_MS, REDLOCK_ALREADY);
+    CHECK_STR(redlock_mark_seen(&marks[1], &wall_us), "web2:4711 backup.sh");
+}
+
+TEST(each_nodes_pieces_are_its_own)
+{
+    uint64_t wall_us;
+    CLUSTER_OF(3, 2, (void)0);
+    ACQUIRE(0, "door", TTL_MS);
+    EXPECT_MARK_NOW(0, HOUR_MS, REDLOCK_OK);
+    RELEASE(0);
+    RUN_MS(5);
+    REMOVE_KEY(0, "door#done");
+    for (unsigned k = 0; k < 3; k++) LINK(1, k)->receive_max = 20;
     ACQUIRE(1, "door", TTL_MS);
     EXPECT_MARK_NOW(1, HOUR_MS, REDLOCK_ALREADY);
     CHECK_STR(redlock_mark_seen(&marks[1], &wall_us), "web2:4711 backup.sh");
@@ -703,6 +807,7 @@ TEST(whoever_marks_is_told_in_printable_words_of_a_limited_length)
     memcpy(expected + 1, words, REDLOCK_WHO_MAX);
     words[2] = '\x7f';
     expected[2] = expected[3] = '?';
+    words[3] = expected[4] = '~';
     ACQUIRE(0, "door", TTL_MS);
     period = now_of(cluster, 0, HOUR_MS);
     period.who = words;
@@ -741,6 +846,7 @@ TEST(what_cannot_be_marked_is_refused)
     struct redlock_lock copy = *LOCK(0);
     CHECK_INT(redlock_start_mark(ENGINE(0), &marks[0], &copy, &period, CLIENT_NOW(0)),
               REDLOCK_BAD_LOCK);
+    CHECK_INT(redlock_mark_until(&marks[0]), REDLOCK_NEVER);
     const struct redlock_request request = { .set = set, .set_count = 2, .ttl_ms = TTL_MS };
     RELEASE(0);
     CHECK_INT(cluster_acquire(cluster, 0, 1, &request), REDLOCK_OK);
@@ -780,6 +886,9 @@ TEST(a_mark_can_be_forgotten)
     CHECK_INT(redlock_mark_until(&marks[0]), REDLOCK_NEVER);
     RUN_MS(10);
     EXPECT_MARK(0, &period, REDLOCK_OK);
+    redlock_forget_mark(ENGINE(0), &marks[0]);
+    EXPECT_MARK_VOTE(0, 0, REDLOCK_VOTE_GRANTED);
+    CHECK_INT(redlock_mark_status(ENGINE(0), &marks[0], CLIENT_NOW(0)), REDLOCK_OK);
 }
 
 TAP_MAIN
