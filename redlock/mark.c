@@ -253,8 +253,8 @@ static void read_seen(struct redlock_marker *marker, const char *text, size_t si
         else if (blanks == 2) when_ms = when_ms * 10 + digit;
     }
     marker->seen_ms = when_ms;
+    /* A zero is behind it. */
     while (at < size && used < REDLOCK_WHO_MAX) marker->seen_who[used++] = text[at++];
-    marker->seen_who[used] = '\0';
 }
 
 /* An error is the node's reason. */
@@ -262,8 +262,7 @@ static void read_words(struct redlock_marker *marker, const struct redlock_item 
 {
     size_t size = item->size < sizeof marker->words - 1 ? item->size : sizeof marker->words - 1;
 
-    copy_bytes(marker->words, item->bytes, size);
-    marker->words[size] = '\0';
+    copy_bytes(marker->words, item->bytes, size);   /* A zero is behind it. */
 }
 
 /* Only 1 is a mark that was taken, and only a string is one that was there. 0: our lock
@@ -289,7 +288,7 @@ static void collect_vote(const struct redlock *r, struct redlock_mark *mark, uns
     enum redlock_status status = redlock_question_status(&marker->question);
     bool is_same_server = r->nodes[k].met_at == marker->met_at;
 
-    if (round_vote_of(&mark->round, k) != REDLOCK_VOTE_PENDING || status == REDLOCK_PENDING) return;
+    if (status == REDLOCK_PENDING) return;
     round_vote(&mark->round, k,
                status == REDLOCK_OK && is_same_server ? read_mark(mark, k) : REDLOCK_VOTE_UNKNOWN);
 }
@@ -313,8 +312,7 @@ static enum redlock_status judge_mark(const struct redlock *r, const struct redl
 static void end_mark(struct redlock *r, struct redlock_mark *mark, enum redlock_status status)
 {
     for (unsigned k = 0; k < r->node_count; k++)
-        if (round_vote_of(&mark->round, k) == REDLOCK_VOTE_PENDING)
-            redlock_forget_question(r, &mark->nodes[k].question);
+        redlock_forget_question(r, &mark->nodes[k].question);
     round_close(&mark->round);
     mark->status = (uint8_t)status;
 }
