@@ -34,18 +34,59 @@ TEST(inspect_tells_what_the_key_looks_like_on_every_node)
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     CHECK(sights[0].seen && !sights[0].exists);
+    CHECK_INT(sights[0].ttl_ms + sights[2].ttl_ms, 0);
     CHECK(sights[1].seen && sights[1].exists && sights[1].is_string && sights[1].has_ttl);
     CHECK(sights[1].ttl_ms <= 5000 && sights[1].ttl_ms > 4990);
     CHECK_STR(sights[1].value, "rival");
     CHECK_INT(sights[1].value_size, 5);
     CHECK(sights[2].seen && sights[2].exists && !sights[2].has_ttl);
     CHECK(sights[3].seen && sights[3].exists && !sights[3].is_string && sights[3].has_ttl);
+    CHECK_STR(sights[3].value, "");
+    CHECK_INT(sights[3].value_size, 0);
     CHECK(sights[4].seen && sights[4].is_string);
     CHECK_INT(strlen(sights[4].value), REDLOCK_TOKEN_TEXT);
     CHECK_INT(memcmp(sights[4].value, long_value, REDLOCK_TOKEN_TEXT), 0);
     CHECK(sights[4].value_size > REDLOCK_TOKEN_TEXT); /* It is no token. */
     CHECK(!sights[5].seen);
     CHECK(IDLE(0));
+}
+
+TEST(inspect_sees_nothing_where_the_question_for_the_ttl_is_refused)
+{
+    CLUSTER(1);
+    struct redlock_sight sights[1];
+    RIVAL(0, "door", 5000);
+    ANSWERS(0, "PTTL", "-NOPERM no permissions\r\n");
+    CHECK_INT(cluster_inspect(cluster, 0, 0, "door", sights), REDLOCK_OK);
+    UNTIL_DONE(0);
+    CHECK(!sights[0].seen && !sights[0].exists && !sights[0].has_ttl);
+    CHECK_STR(sights[0].value, "rival");
+}
+
+TEST(inspect_does_not_wait_for_a_node_that_is_gone)
+{
+    CLUSTER(3);
+    struct redlock_sight sights[3];
+    DOWN(2);
+    RUN_MS(10000);      /* The pauses between connections have become long. */
+    for (unsigned i = 0; i < 10; i++) {
+        const uint64_t before = CLIENT_NOW(0);
+        CHECK_INT(cluster_inspect(cluster, 0, 0, "door", sights), REDLOCK_OK);
+        UNTIL_DONE(0);
+        CHECK(CLIENT_NOW(0) - before <= 5 * CLUSTER_DELAY_US);
+        RUN_MS(2);
+    }
+}
+
+TEST(inspect_asks_a_node_that_is_about_to_be_back)
+{
+    CLUSTER(3);
+    struct redlock_sight sights[3];
+    RESET(0, 1);
+    for (unsigned i = 0; i < 1000 && VOTES(0, 1); i++) RUN_US(1);
+    CHECK_INT(cluster_inspect(cluster, 0, 0, "door", sights), REDLOCK_OK);
+    UNTIL_DONE(0);
+    for (unsigned k = 0; k < 3; k++) CHECK(sights[k].seen);
 }
 
 TEST(inspect_sees_the_token_of_a_lock_and_changes_nothing)

@@ -329,4 +329,15 @@ TEST(a_plain_engine_opens_no_second_connections_though_there_are_sessions_for_th
     for (unsigned k = 3; k < 6; k++) CHECK_INT(redlock_wants(ENGINE(1), k), 0);
 }
 
+TEST(a_plain_engine_inspects)
+{
+    CLUSTER_PLAIN(1, 1, (void)0);
+    struct redlock_sight sights[1];
+    RIVAL(0, "door", 5000);
+    CHECK_INT(cluster_inspect(cluster, 0, 0, "door", sights), REDLOCK_OK);
+    UNTIL_DONE(0);
+    CHECK(sights[0].has_ttl && sights[0].ttl_ms > 4000);
+    CHECK_STR(sights[0].value, "rival");
+}
+
 TAP_MAIN
