@@ -23,8 +23,7 @@ static void see_value(struct redlock_sight *sight, const struct answer *a)
     sight->is_string = a->trouble != REDLOCK_TROUBLE_WRONGTYPE;
     sight->is_readable = a->meaning == REDLOCK_ANSWER_GRANTED;
     if (!sight->is_readable) return;
-    memcpy(sight->value, a->reply->text, size);
-    sight->value[size] = '\0';
+    memcpy(sight->value, a->reply->text, size);     /* A zero is behind it. */
     sight->value_size = (uint32_t)size + is_longer;
 }
 
