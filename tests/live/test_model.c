@@ -1722,8 +1722,8 @@ TEST(what_is_no_mark_is_reported_like_on_a_server)
     end_by_hand();
 }
 
-/* The value has the server's history in it, which is not the model's, so what is left shows in
- * later answers. */
+/* The value has the server's history in it, which is not the model's. What is left shows in later
+ * answers, its end in PTTL. */
 TEST(s31_a_reign_is_as_old_as_on_a_server)
 {
     static const struct { const char *value, *epoch; } steps[] = {
@@ -1732,12 +1732,15 @@ TEST(s31_a_reign_is_as_old_as_on_a_server)
         { "abc 6 1", "6" }, { NULL, "6" }, { "abc 7 1", "6" }, { NULL, "7" }, { NULL, "7" },
         { "no time", "7" }, { NULL, "7" },
     };
+    const char *const left[] = { "PTTL", "f" };
     struct request request;
     begin_by_hand();
     for (unsigned i = 0; i < sizeof steps / sizeof steps[0] && tap.complaints == 0; i++) {
         const char *const words[] = { "EVAL", WIRE_PROMOTION_SCRIPT, "1", "f", steps[i].epoch };
         if (steps[i].value) put_by_hand("f", steps[i].value, 0);
         words_request(&request, "EVAL reign", words, sizeof words / sizeof words[0]);
+        exchange(&lines[0], &request);
+        words_request(&request, "PTTL", left, sizeof left / sizeof left[0]);
         exchange(&lines[0], &request);
         nap_ms(4 * BLUR_MS);
     }

@@ -72,6 +72,11 @@ static const char *poll_with(struct talk *talk, const char *token, const char *t
                (const char *const[]){ token, ttl_ms, ticket, "100000", "1", place }, 6);
 }
 
+static const struct model_call *last_call(const struct talk *talk)
+{
+    return &talk->node.calls[talk->node.call_count - 1];
+}
+
 #define RUN(script, ...) \
     run(&talk, script, (const char *const[]){ __VA_ARGS__ }, \
         sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
@@ -360,6 +365,22 @@ TEST(where_an_acl_lacks_a_command_nothing_stays_for_ever)
         for (size_t j = 0; j < talk.node.key_count; j++) CHECK(talk.node.keys[j].expires_ms > 0);
         end(&talk);
     }
+}
+
+/* The simulator counts from then on how long a place is waited for. */
+TEST(the_log_has_no_place_that_a_node_refused_to_give)
+{
+    struct talk talk;
+    begin(&talk);
+    talk.node.noperm = "PEXPIRE";
+    CHECK(*POLL(A, "1 2 1 ") == '-');
+    CHECK(!last_call(&talk)->queued && !last_call(&talk)->joined);
+    talk.node.noperm = NULL;
+    EXPECT_GRANT(A, "1 3 1 ");
+    CHECK(last_call(&talk)->queued && last_call(&talk)->joined);
+    EXPECT_GRANT(A, "1 4 1 ");
+    CHECK(last_call(&talk)->queued && !last_call(&talk)->joined);
+    end(&talk);
 }
 
 /* ---- S24: rounds ---- */

@@ -48,6 +48,7 @@ void run_remove(const struct run *run, struct model_key *key);
 bool call_get(struct run *run, struct slice name, struct slice *value);
 bool call_pttl(struct run *run, struct slice name, int64_t *left_ms);
 bool call_del(struct run *run, struct slice name);
+/* ttl_ms 0: it lives for ever. */
 bool call_set(struct run *run, struct slice name, struct slice value, int64_t ttl_ms);
 bool call_pexpire(struct run *run, struct slice name, int64_t ttl_ms);
 bool call_pexpireat(struct run *run, struct slice name, uint64_t at_ms);

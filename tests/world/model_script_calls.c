@@ -65,7 +65,7 @@ bool call_set(struct run *run, struct slice name, struct slice value, int64_t tt
     if (!may_call(run, "SET", ADDS)) return false;
     if (key) run_remove(run, key);
     key = key_put(run->scene->node, run->scene->session->database, name, value);
-    key->expires_ms = ms_of(run->scene->now_us) + (uint64_t)ttl_ms;
+    if (ttl_ms != 0) key->expires_ms = ms_of(run->scene->now_us) + (uint64_t)ttl_ms;
     return true;
 }
 

@@ -159,15 +159,18 @@ static bool fair_queues(struct run *run, struct fair *fair, const struct place *
     const bool renews = fair_says("if n=='1'then") ? place->renews : place->turn > 0;
     if (!renews) return true;
     struct model_key *queue = run_key(run, fair->queue);
-    run->scene->call->queued = true;
-    run->scene->call->joined =
+    const bool is_new =
         !queue || !queue->is_sorted_set || !entry_find(queue, member_of(&fair->member));
-    return call_pexpire(run, fair->queue, WIRE_FAIR_LEASE_MS) &&
-           call_zadd(run, fair->queue, (uint64_t)place->turn, member_of(&fair->member)) &&
-           call_pexpire(run, fair->queue, WIRE_FAIR_LEASE_MS) &&
-           call_zadd(run, fair->lease, ms_of(run->scene->now_us) + WIRE_FAIR_LEASE_MS,
-                     member_of(&fair->member)) &&
-           call_pexpire(run, fair->lease, WIRE_FAIR_LEASE_MS) && call_first(run, fair);
+    const bool done =
+        call_pexpire(run, fair->queue, WIRE_FAIR_LEASE_MS) &&
+        call_zadd(run, fair->queue, (uint64_t)place->turn, member_of(&fair->member)) &&
+        call_pexpire(run, fair->queue, WIRE_FAIR_LEASE_MS) &&
+        call_zadd(run, fair->lease, ms_of(run->scene->now_us) + WIRE_FAIR_LEASE_MS,
+                  member_of(&fair->member)) &&
+        call_pexpire(run, fair->lease, WIRE_FAIR_LEASE_MS) && call_first(run, fair);
+    run->scene->call->queued = done;
+    run->scene->call->joined = done && is_new;
+    return done;
 }
 
 static bool fair_may_have(const struct fair *fair, const struct place *place)

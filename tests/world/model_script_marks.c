@@ -190,7 +190,7 @@ void do_promotion(struct run *run)
                         (other == epoch || !time_is_of_its_epoch());
     if (counts && slice_number(value, &since_ms))
         model_answer_number(run->scene, now_ms > since_ms ? now_ms - since_ms : 0);
-    else if ((is_read && other > epoch) || call_set(run, run->keys[0], slice_of(mine), INT32_MAX))
+    else if ((is_read && other > epoch) || call_set(run, run->keys[0], slice_of(mine), 0))
         model_answer_number(run->scene, 0);
     else
         raise_error(run);
