@@ -163,7 +163,7 @@ static void answer_command(struct redlock *r, unsigned k, const struct redlock_a
         .meaning = wire_read(asked, reply),
         .current = asked->lock && asked->round == asked->lock->round.number,
         .form = (enum redlock_form)asked->form,
-        .gives_back = wire_gives_back(asked),
+        .gives_back = r->waking && wire_gives_back(asked),    /* Redisson's wakes without. */
         .reply = reply,
     };
 
