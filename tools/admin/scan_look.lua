@@ -2,9 +2,10 @@
 --
 -- ARGV  the names, "size:name size:name..." without the blanks; how many bytes of a value are wanted, less one
 -- For each name "-", nothing; "!", it must not be read; ">", its slot moves; or "type ttl number size:value". There are no blanks
--- between the names, and none after the type: s, string, m, mark of shared locks, r, Redisson, q, queue, o, other; a capital if there is a counter of tickets
--- beside what may be data. The number is how many readers there are, or how many are in the queue. Of a queue "ttl" is what is left of
--- the lease of its first, and the value is that member, and when its lease ends. The holder, which may be in it still, is left out.
+-- between the names, and none after the type: s, string, m, mark of shared locks, r, Redisson, q, queue, o, other; a capital if
+-- there is a counter of tickets beside what may be data. The number is how many readers there are, or how many are in the queue. Of a
+-- queue "ttl" is what is left of the lease of its first, and the value is that member, and when its lease ends. The holder, which may
+-- be in it still, is left out.
 --@macro SCAN_LOOK_SCRIPT
 local call, answers, names, at = redis.call, {}, ARGV[1], 1
 --@include ../../redlock/kinds/clock_ms.lua
