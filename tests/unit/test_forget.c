@@ -31,6 +31,38 @@ TEST(a_lock_can_be_forgotten_at_any_moment_of_an_acquire)
     }
 }
 
+TEST(a_forgotten_lock_keeps_the_facts_about_its_last_operation)
+{
+    CLUSTER(3);
+    char before[REDLOCK_TOKEN_TEXT + 1], after[REDLOCK_TOKEN_TEXT + 1];
+    for (unsigned k = 0; k < 3; k++) RIVAL(k, "door", 20000 * (k + 1));
+    ACQUIRE(0, "door", DOOR_TTL);
+    RUN_MS(5);
+    redlock_token(LOCK(0), before);
+    redlock_forget(ENGINE(0), LOCK(0));
+    redlock_token(LOCK(0), after);
+    CHECK_STR(after, before);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    CHECK_INT(redlock_attempt_status(LOCK(0)), REDLOCK_TAKEN);
+    EXPECT_VOTE(0, 2, REDLOCK_VOTE_REFUSED);
+    CHECK(redlock_free_in_ms(LOCK(0)) > 39000 && redlock_free_in_ms(LOCK(0)) <= 40000);
+}
+
+TEST(an_idle_lock_owes_nothing_of_its_earlier_operations)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", 3 * DOOR_TTL);
+    RELEASE(0);
+    RUN_MS(5);
+    CHECK(IDLE(0));
+    HANG(2);
+    ACQUIRE(0, "door", 1000);
+    RELEASE(0);
+    CHECK(redlock_owed(LOCK(0)) > 0);
+    RUN_MS(5000);
+    CHECK_INT(redlock_owed(LOCK(0)), 0);
+}
+
 TEST(a_lock_can_be_forgotten_while_it_waits)
 {
     CLUSTER(3);

@@ -876,4 +876,58 @@ TEST(the_part_for_promotions_need_not_be_cleared_and_loads_scripts)
     for (unsigned k = 0; k < 4; k++) CHECK_INT(promotions.reigns[k].epoch, k == 1 ? 5 : 0);
 }
 
+TEST(each_call_that_has_the_time_tells_the_engine)
+{
+    static const char token[] = "0123456789abcdef0123456789abcdef01234567";
+    const struct redlock_request request = { .resource = "door", .resource_size = 4 };
+    struct redlock_lock lock;
+    struct redlock_sight sights[2];
+    char value[REDLOCK_VALUE_TEXT + 1];
+
+    begin_engine();
+    redlock_lock_init(&lock);
+    lock.entries = 1;       /* As of an earlier operation. */
+    CHECK_INT(redlock_start_inspect(&r, &lock, "door", 4, sights, 10), REDLOCK_OK);
+    CHECK_INT(redlock_time_us(&r), 10);
+    CHECK(lock.entries == 0 && r.heap == &lock);
+    redlock_cancel(&r, &lock, 11);
+    CHECK_INT(redlock_time_us(&r), 11);
+    CHECK(!r.heap);
+    CHECK(redlock_idle(&lock) && !redlock_copy_name(&lock));
+    lock.extension_limit = lock.extension_count = 1;
+    lock.ticket = 9;
+    CHECK_INT(redlock_adopt(&r, &lock, &request, token, 12), REDLOCK_OK);
+    CHECK_INT(redlock_time_us(&r), 12);
+    redlock_pay(&r, &lock, 13);
+    CHECK_INT(redlock_time_us(&r), 13);
+    CHECK_INT(redlock_start_extend(&r, &lock, 10000, 11), REDLOCK_LOST);
+    CHECK_INT(redlock_start_extend(&r, &lock, 10000, 14), REDLOCK_OK);
+    memset(value, 'x', sizeof value);
+    redlock_value(&r, &lock, value);
+    CHECK_STR(value, token);
+    CHECK_INT(redlock_ticket(&lock), 0);
+    lock.yields_to = 7;
+    redlock_forget(&r, &lock);
+    CHECK_INT(lock.yields_to, 7);
+}
+
+TEST(names_that_were_noted_are_not_noted_anew_by_the_same_attempt)
+{
+    char name[REDLOCK_NAME_COPY_MAX + 1];
+    const struct redlock_request request = { .resource = name, .resource_size = sizeof name };
+    struct redlock_lock lock;
+
+    begin_engine();
+    redlock_lock_init(&lock);
+    memset(name, 'x', sizeof name);
+    CHECK_INT(redlock_adopt(&r, &lock, &request, "0123456789abcdef0123456789abcdef01234567", 12),
+              REDLOCK_OK);
+    redlock_note_names(&lock);
+    CHECK(redlock_has_its_names(&lock));
+    name[0] = 'y';
+    redlock_note_names(&lock);
+    CHECK(!redlock_has_its_names(&lock));
+    redlock_forget(&r, &lock);
+}
+
 TAP_MAIN

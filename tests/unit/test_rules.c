@@ -1184,6 +1184,30 @@ TEST(s15_a_restarted_node_gives_no_ticket_for_twice_the_skew_longer_and_says_so)
     EXPECT_WORDS(0, 2, "ok");
 }
 
+TEST(s15_a_lock_without_a_ticket_has_not_that_of_its_last_operation)
+{
+    CLUSTER(3);
+    struct redlock_request request = story_request("door", DOOR_TTL, 0);
+    request.ticket = true;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    CHECK(redlock_ticket(LOCK(0)) > 0);
+    RELEASE(0);
+    ACQUIRE(0, "door", DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(redlock_ticket(LOCK(0)), 0);
+}
+
+TEST(a_keeper_keeps_the_ttl_of_the_last_extension)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", 5000);
+    EXTEND(0, 20000);
+    CHECK_INT(redlock_keep(ENGINE(0), LOCK(0), REDLOCK_FOREVER, CLIENT_NOW(0)), REDLOCK_OK);
+    RUN_MS(15000);
+    CHECK(VALID_US(0) > 5000000);
+}
+
 /* The command to set it waits for the connection. */
 TEST(s11_a_key_is_not_set_again_on_a_node_that_has_just_restarted)
 {
