@@ -89,10 +89,10 @@ static enum redlock_status check_ttl(const struct redlock *r, uint32_t ttl_ms,
 {
     uint64_t validity = validity_us(ttl_ms, 0, drift_us(ttl_ms, r->config.drift_ppm));
 
-    if (ttl_ms < 1 || ttl_ms > REDLOCK_TTL_MS_MAX)                           return REDLOCK_BAD_TTL;
-    if (validity == 0 || validity <= (uint64_t)min_validity_ms * 1000)       return REDLOCK_BAD_TTL;
+    if (ttl_ms > REDLOCK_TTL_MS_MAX)                            return REDLOCK_BAD_TTL;
+    if (validity <= (uint64_t)min_validity_ms * 1000)           return REDLOCK_BAD_TTL;
     /* S11 */
-    if (r->config.guard_ms > 0 && ttl_ms > r->config.guard_ms) return REDLOCK_TTL_OVER_GUARD;
+    if (r->config.guard_ms > 0 && ttl_ms > r->config.guard_ms)  return REDLOCK_TTL_OVER_GUARD;
     return REDLOCK_OK;
 }
 
