@@ -390,7 +390,8 @@ static bool same_ttl(struct slice a, struct slice b)
 {
     const int64_t left_a = strtoll((const char *)a.data + 1, NULL, 10);
     const int64_t left_b = strtoll((const char *)b.data + 1, NULL, 10);
-    return left_a >= 0 && left_b >= 0 && distance((uint64_t)left_a, (uint64_t)left_b) <= blur_ms;
+    return a.data[0] == b.data[0] && left_a >= 0 && left_b >= 0 &&
+           distance((uint64_t)left_a, (uint64_t)left_b) <= blur_ms;
 }
 
 static struct redlock_identity identity_of(struct slice info)
@@ -1726,11 +1727,12 @@ TEST(what_is_no_mark_is_reported_like_on_a_server)
  * answers, its end in PTTL. */
 TEST(s31_a_reign_is_as_old_as_on_a_server)
 {
-    static const struct { const char *value, *epoch; } steps[] = {
-        { NULL, "5" }, { NULL, "5" }, { NULL, "4" }, { NULL, "5" }, { NULL, "6" }, { NULL, "5" },
-        { NULL, "6" },
-        { "abc 6 1", "6" }, { NULL, "6" }, { "abc 7 1", "6" }, { NULL, "7" }, { NULL, "7" },
-        { "no time", "7" }, { NULL, "7" },
+    static const struct { const char *value, *epoch, *refused; } steps[] = {
+        { NULL, "5", "TIME" }, { NULL, "5", "INFO" }, { NULL, "5", "GET" }, { NULL, "5", "SET" },
+        { NULL, "5", NULL }, { NULL, "5", NULL }, { NULL, "4", NULL }, { NULL, "5", "INFO" },
+        { NULL, "5", "SET" }, { NULL, "6", NULL }, { NULL, "5", NULL }, { NULL, "6", NULL },
+        { "abc 6 1", "6", NULL }, { NULL, "6", NULL }, { "abc 7 1", "6", NULL },
+        { NULL, "7", NULL }, { NULL, "7", NULL }, { "no time", "7", NULL }, { NULL, "7", NULL },
     };
     const char *const left[] = { "PTTL", "f" };
     struct request request;
@@ -1739,7 +1741,9 @@ TEST(s31_a_reign_is_as_old_as_on_a_server)
         const char *const words[] = { "EVAL", WIRE_PROMOTION_SCRIPT, "1", "f", steps[i].epoch };
         if (steps[i].value) put_by_hand("f", steps[i].value, 0);
         words_request(&request, "EVAL reign", words, sizeof words / sizeof words[0]);
+        if (steps[i].refused) allow(false, steps[i].refused);
         exchange(&lines[0], &request);
+        if (steps[i].refused) allow(true, steps[i].refused);
         words_request(&request, "PTTL", left, sizeof left / sizeof left[0]);
         exchange(&lines[0], &request);
         nap_ms(4 * BLUR_MS);

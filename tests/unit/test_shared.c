@@ -1158,6 +1158,21 @@ TEST(a_role_is_not_changed_without_random_bytes_for_another_token)
     EXPECT_HELD(0);
 }
 
+/* The node takes the reader out before it learns that it may not look at its clock. */
+TEST(a_reader_that_has_gone_is_in_the_log_whatever_its_release_met_then)
+{
+    SHARING(1, 1);
+    SHARED(0);
+    EXPECT_HELD(0);
+    NODE(0)->noperm = "TIME";
+    RELEASE(0);
+    RUN_MS(100);
+    const struct model_call *call = &NODE(0)->calls[NODE(0)->call_count - 1];
+    CHECK_STR(call->name, "RELEASE");
+    CHECK(call->did);
+    CHECK(!is_there(cluster, 0, "door#readers"));
+}
+
 /* The wall clocks of all are near the end of the range of tickets. */
 TEST(s15_an_upgrade_has_no_ticket_that_is_too_large)
 {

@@ -177,7 +177,8 @@ void do_promotion(struct run *run)
     int64_t since_ms = 0, epoch = 0, other = 0;
     char mine[120], id[64];
     snprintf(id, sizeof id, "%.30s%010llx", node->run_id, (unsigned long long)node->second_offset);
-    if (!slice_number(run->arguments[0], &epoch) || !call_get(run, run->keys[0], &value)) {
+    if (!slice_number(run->arguments[0], &epoch) || !may_call(run, "TIME", READS) ||
+        !may_call(run, "INFO", READS) || !call_get(run, run->keys[0], &value)) {
         raise_error(run);
         return;
     }

@@ -406,7 +406,9 @@ static enum release shared_release_key(struct run *run, struct slice name,
     if (error) return RELEASE_ERROR;
     if (!value.data) return RELEASE_NOTHING;
     if (slice_is(value, marker)) {
-        if (!shared_leaves(run, name, beside, other, &gone, &is_free)) return RELEASE_RAISED;
+        const bool done = shared_leaves(run, name, beside, other, &gone, &is_free);
+        run->scene->call->did = run->scene->call->did || gone > 0;
+        if (!done) return RELEASE_RAISED;
     } else if (slices_equal(value, run->arguments[0]) ||
                (other.data && slices_equal(value, other))) {
         if (!call_del(run, name)) return RELEASE_ERROR;
