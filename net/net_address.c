@@ -260,9 +260,7 @@ static bool address_read_host(const struct address_text *text, struct address_sp
             "no '@' here: write redis://user:password@host, and an '@' in these as %40");
     size_t mark = address_find(text, span, "/?");    /* Of a URL it is behind the host. */
     if (mark < span.end)
-        return address_fail(
-            text, mark,
-            "a database and options need redis:// in front, as in redis://host:6379/3?durable=1");
+        return address_fail(text, mark, "a database and options need redis:// in front");
     if (span.at < span.end && text->bytes[span.at] == '[')
         return address_read_bracketed(text, span, address);
     struct address_span host = { span.at, address_find(text, span, ":") };
@@ -465,9 +463,7 @@ static bool address_read_plain_path(const struct address_text *text, struct addr
 {
     for (size_t at = span.at; at < span.end; at++)
         if (address_begins_option(text, at))
-            return address_fail(
-                text, at,
-                "options need redis+unix:// in front, as in redis+unix:///path?db=3&durable=1");
+            return address_fail(text, at, "options need redis+unix:// in front");
     return address_read_path(text, span, address);
 }
 

@@ -97,11 +97,6 @@ uint64_t item_number(const struct redlock_item *item)
     return number;
 }
 
-static bool begins_with(const struct redlock_item *item, const char *text)
-{
-    return item->size > strlen(text) && memcmp(item->bytes, text, strlen(text)) == 0;
-}
-
 static bool has(const struct redlock_item *item, const char *text)
 {
     size_t size = strlen(text);
@@ -112,40 +107,46 @@ static bool has(const struct redlock_item *item, const char *text)
     return false;
 }
 
-/* What an ACL forbids to a script is told in words of each version's own: "The user executing the
- * script can't run this command" up to Redis 7.0 (up to 6.2 behind where in the script), "ACL
- * failure in script: User ... has no permissions" from 7.2 on and by Valkey. */
-bool item_is_forbidden(const struct redlock_item *item)
-{
-    return begins_with(item, "NOPERM ") || begins_with(item, "ERR ACL failure in script: ") ||
-           has(item, "The user executing the script ");
-}
-
-static bool is_of_moving_slot(const struct redlock_item *item)
-{
-    static const char *const words[] = { "ASK ", "TRYAGAIN ", "CLUSTERDOWN " };
-
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (begins_with(item, words[i])) return true;
-    return false;
-}
-
+/* The class of an error. What an ACL forbids to a script is told in words of each version's own:
+ * "The user executing the script can't run this command" up to Redis 7.0 (up to 6.2 behind where in
+ * the script), "ACL failure in script: User ... has no permissions" from 7.2 on and by Valkey. */
 static enum redlock_trouble trouble_of(const struct redlock_item *item)
 {
-    if (is_of_moving_slot(item)) return REDLOCK_TROUBLE_CLUSTERDOWN;
-    return begins_with(item, "MOVED ")       ? REDLOCK_TROUBLE_MOVED
-           : begins_with(item, "WRONGTYPE ") ? REDLOCK_TROUBLE_WRONGTYPE
-                                             : REDLOCK_TROUBLE_OTHER_ERROR;
+    static const struct {
+        const char *begin;
+        enum redlock_trouble trouble;
+    } classes[] = {
+        { "NOPERM ", REDLOCK_TROUBLE_NOPERM },
+        { "ERR ACL failure in script: ", REDLOCK_TROUBLE_NOPERM },
+        { "ASK ", REDLOCK_TROUBLE_CLUSTERDOWN },
+        { "TRYAGAIN ", REDLOCK_TROUBLE_CLUSTERDOWN },
+        { "CLUSTERDOWN ", REDLOCK_TROUBLE_CLUSTERDOWN },
+        { "MOVED ", REDLOCK_TROUBLE_MOVED },
+        { "WRONGTYPE ", REDLOCK_TROUBLE_WRONGTYPE },
+    };
+
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+        size_t size = strlen(classes[i].begin);
+        if (item->size > size && memcmp(item->bytes, classes[i].begin, size) == 0)
+            return classes[i].trouble;
+    }
+    return has(item, "The user executing the script ") ? REDLOCK_TROUBLE_NOPERM
+                                                       : REDLOCK_TROUBLE_OTHER_ERROR;
+}
+
+bool item_is_forbidden(const struct redlock_item *item)
+{
+    return trouble_of(item) == REDLOCK_TROUBLE_NOPERM;
 }
 
 void item_note_refusal(const struct redlock_item *item, struct session_note *note,
                        const char *needs)
 {
-    bool is_forbidden = item_is_forbidden(item);
     char words[REDLOCK_ERROR_MAX];
 
     assert(item->type == REDLOCK_ITEM_ERROR);
-    note->trouble = is_forbidden ? REDLOCK_TROUBLE_NOPERM : trouble_of(item);
+    note->trouble = trouble_of(item);
     (void)text_printable(words, sizeof words, item->bytes, item->size);
-    (void)print_text(note->text, sizeof note->text, "%s%s", is_forbidden ? needs : "", words);
+    (void)print_text(note->text, sizeof note->text, "%s%s",
+                     note->trouble == REDLOCK_TROUBLE_NOPERM ? needs : "", words);
 }

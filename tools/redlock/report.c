@@ -87,7 +87,8 @@ static const char *advice_on(const struct session *session, const char *text,
 
     if (advice) return advice;
     if (trouble == REDLOCK_TROUBLE_NOPERM) return rights_advice(session->rights);
-    if (text_lasting_advice(text)) return text_lasting_advice(text);
+    advice = text_lasting_advice(text);
+    if (advice) return advice;
     if (strstr(text, "has no run_id") == text)
         return "wait; or, if no node has a replica: --trust-unknown";
     if (strcmp(text, "connection reset") == 0)

@@ -121,8 +121,7 @@ const char *text_system_error(int error)
     switch (error) {
     case EMFILE: return "too many open files in this process (raise its limit: ulimit -n)";
     case ENFILE:
-        return "too many open files in the system (raise its limit, or find out what keeps so many "
-               "open)";
+        return "too many open files in the system (raise its limit, or find what keeps them open)";
     default:     return strerror(error);
     }
 }
