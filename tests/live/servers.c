@@ -162,8 +162,7 @@ static void find_binary(void)
     else if (is_named ? !find_in_path(named)
                       : !find_in_path("redis-server") && !find_in_path("valkey-server"))
         bail_out("there is no %s: install the package redis-server (Debian, Ubuntu), redis "
-                 "(Alpine, Arch, Fedora, "
-                 "Homebrew) or valkey, or name a binary in REDIS_SERVER",
+                 "(Alpine, Arch, Fedora, Homebrew) or valkey, or name a binary in REDIS_SERVER",
                  is_named ? named : "redis-server");
     if (access(here.binary, X_OK) < 0) bail_out("%s: %s", here.binary, strerror(errno));
 }

@@ -254,9 +254,8 @@ struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
 void sim_print_options(const struct sim_options *o)
 {
     printf("seed %llu, faults \"%s\": %u nodes, %u clients, %u locks, pace %u, TTL up to %u ms, "
-           "guard %u ms, drift %u ppm, "
-           "node timeout %u ms, retry %u ms, think %u us, delay %llu + %llu us, alarms %u us late, "
-           "%llu ms, %u faults%s%s%s\n",
+           "guard %u ms, drift %u ppm, node timeout %u ms, retry %u ms, think %u us, delay %llu + "
+           "%llu us, alarms %u us late, %llu ms, %u faults%s%s%s\n",
            (unsigned long long)o->seed, sim_class_text(o->class), o->node_count, o->client_count,
            o->lock_count, o->pace, o->ttl_max_ms, o->guard_ms, o->drift_ppm, o->node_timeout_ms,
            o->retry_ms, o->think_us, (unsigned long long)o->delay_us,
@@ -265,8 +264,8 @@ void sim_print_options(const struct sim_options *o)
            o->ticks_first ? ", clock first" : "");
     printf(
         "one in %u with a ticket, %u a set, %u kept (0: none), at %u %% of the TTL; wall clocks "
-        "differ by %u of %u ms, counters "
-        "live %u ms; periods of %u ms%s; one in %u shared, %u fair; %u permits; wake-ups%s%s%s\n",
+        "differ by %u of %u ms, counters live %u ms; periods of %u ms%s; one in %u shared, %u "
+        "fair; %u permits; wake-ups%s%s%s\n",
         o->ticket_share, o->set_share, o->keep_share, o->keep_percent, o->wall_spread_ms,
         o->skew_ms, o->ticket_life_ms, o->period_ms, o->until_done ? ", until done" : "",
         o->shared_share, o->fair_share, o->permits, o->wake_ups ? "" : " off",

@@ -584,8 +584,7 @@ TEST(an_answer_that_is_none_is_no_mark)
     ANSWERS_ONCE(1, "EVAL", ":2\r\n");
     ANSWERS_ONCE(2, "EVAL",
                  "-NOPERM no permission for this and that, and for other things and for more, in "
-                 "words that are a good "
-                 "deal longer than what is kept of them here\r\n");
+                 "words that are a good deal longer than what is kept of them here\r\n");
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_NO_QUORUM);
     EXPECT_MARK_VOTE(0, 0, REDLOCK_VOTE_UNKNOWN);
     EXPECT_MARK_VOTE(0, 1, REDLOCK_VOTE_UNKNOWN);

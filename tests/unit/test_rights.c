@@ -146,16 +146,14 @@ TEST(no_advice_names_an_option_that_changes_nothing_or_a_right_that_is_needed_wi
     settings.ticket = false;
     expect_advice(&settings,
                   "; without ~RESOURCE#waiters* ~RESOURCE#writer &redlock:* +zadd +zrem +zpopmin "
-                  "+publish +subscribe: "
-                  "--no-wake-ups",
+                  "+publish +subscribe: --no-wake-ups",
                   "+time");
     settings.options.engine.wake_ups = false;
     expect_advice(&settings, "+evalsha", "; without");
     settings.fair = settings.ticket = settings.options.engine.wake_ups = true;
     expect_advice(&settings,
                   "; without ~RESOURCE#ticket: --no-ticket; without ~RESOURCE#waiters* "
-                  "~RESOURCE#writer &redlock:* "
-                  "+zpopmin +publish +subscribe: --no-wake-ups",
+                  "~RESOURCE#writer &redlock:* +zpopmin +publish +subscribe: --no-wake-ups",
                   "; without ~RESOURCE#ticket +time");
     settings.fair = settings.ticket = false;
     settings.redisson = true;

@@ -44,11 +44,11 @@ const char *const model_wrong_type =
     "-WRONGTYPE Operation against a key holding the wrong kind of value";
 static const char *const read_only = "-READONLY You can't write against a read only replica.";
 static const char *const misconf = "-MISCONF Redis is configured to save RDB snapshots, but it's "
-                                   "currently unable to persist to disk. Commands that may "
-                                   "modify the data set are disabled, because this instance is "
-                                   "configured to report errors during writes if RDB "
-                                   "snapshotting fails (stop-writes-on-bgsave-error option). "
-                                   "Please check the Redis logs for details about the RDB error.";
+                                   "currently unable to persist to disk. Commands that may modify "
+                                   "the data set are disabled, because this instance is configured "
+                                   "to report errors during writes if RDB snapshotting fails "
+                                   "(stop-writes-on-bgsave-error option). Please check the Redis "
+                                   "logs for details about the RDB error.";
 
 const char *const model_master_down =
     "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n";
@@ -83,8 +83,8 @@ static void do_auth(const struct scene *scene)
     if (!node->password && command->count == 2) {
         model_answer(
             scene,
-            "-ERR AUTH <password> called without any password configured for the default user. "
-            "Are you sure your configuration is correct?\r\n");
+            "-ERR AUTH <password> called without any password configured for the default user. Are "
+            "you sure your configuration is correct?\r\n");
         return;
     }
     if (slice_is(user, node->user ? node->user : "default") &&

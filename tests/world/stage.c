@@ -268,23 +268,22 @@ static void explain(struct stage *stage, unsigned first, unsigned second)
     const int node = shared_node(stage, first, second);
     if (accident->is_late_write && stage->checks_tickets && stage->last_write.ticket > 0)
         snprintf(accident->words, sizeof accident->words,
-                 "%c wrote without asking whether it still held the lock, and the "
-                 "resource has seen no larger ticket: %c has a smaller one, or has not shown it.",
+                 "%c wrote without asking whether it still held the lock, and the resource has "
+                 "seen no larger ticket: %c has a smaller one, or has not shown it.",
                  a, b);
     else if (accident->is_late_write)
         snprintf(accident->words, sizeof accident->words,
-                 "%c wrote without asking whether it still held the lock, and the "
-                 "resource did not check a ticket.",
+                 "%c wrote without asking whether it still held the lock, and the resource did not "
+                 "check a ticket.",
                  a);
     else if (stage->slept[first] || stage->slept[second])
         snprintf(accident->words, sizeof accident->words,
-                 "%c's clock %s, so %c believes that it has the lock when its keys have "
-                 "run out.",
+                 "%c's clock %s, so %c believes that it has the lock when its keys have run out.",
                  slow, stage->slept[first] ? stage->slept[first] : stage->slept[second], slow);
     else if (node >= 0)
         snprintf(accident->words, sizeof accident->words,
-                 "Node %d is in both quorums. It granted the key to %c; then %s; so it "
-                 "granted it to %c, too.",
+                 "Node %d is in both quorums. It granted the key to %c; then %s; so it granted it "
+                 "to %c, too.",
                  node, a, stage->forgot[node], b);
     else
         snprintf(accident->words, sizeof accident->words,

@@ -437,8 +437,7 @@ static void say_what_it_means(struct breaking *b)
                          ", unless what it works on refuses tickets below %" PRIu64, b->ticket);
     if (b->is_endless || left_ms(b) > 0)
         say("%s: if its holder%s%s%s lives it is not told: until it extends or releases, for %s, "
-            "it may work on beside the next "
-            "holder%s",
+            "it may work on beside the next holder%s",
             b->settings->output.resource, holder ? ", " : "", holder ? holder : "",
             holder ? "," : "", b->is_endless ? "ever" : text_duration(duration, left_ms(b)),
             tickets);

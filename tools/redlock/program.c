@@ -297,8 +297,7 @@ static void add_metrics_label(const struct reading *r)
     if (!meter_add_label(r->argument, value))
         refuse(r->settings,
                "--metrics-label: '%s' is no name of a label, or redlock's own, or there already, "
-               "or one of more "
-               "than %d",
+               "or one of more than %d",
                r->argument, REDLOCK_LABELS_MAX);
 }
 
@@ -550,8 +549,7 @@ static void set_grace(const struct settings *settings, struct holding *holding, 
     if (holding->grace_ms > valid_ms / GRACE_PART)
         refuse(settings,
                "--grace: %u ms is more than half of the TTL (%u ms, after the drift), which leaves "
-               "no time to extend the lock: "
-               "make --grace shorter or --ttl longer",
+               "no time to extend the lock: make --grace shorter or --ttl longer",
                holding->grace_ms, valid_ms);
 }
 
@@ -652,9 +650,8 @@ static void set_redisson(struct words *w)
             "--redisson: of one RESOURCE, which is neither shared nor has permits: as Java has it");
     if (settings->node_count > 1)
         refuse(settings,
-               "--redisson: of one node, and these are %u: over several, Java looks at no clock "
-               "while it locks them and "
-               "keeps no guard, so the lock would promise nothing",
+               "--redisson: of one node, and these are %u: over several, Java's lock promises "
+               "nothing",
                settings->node_count);
     if (settings->options.holder && !takes_token(settings->command))
         refuse(

@@ -28,9 +28,8 @@ static void hear(struct session *session, unsigned k)
     if (!all.is_asked[k] || redlock_question_status(&all.questions[k]) == REDLOCK_PENDING) return;
     if (!ask_all_answer(&all, k, &item) && item.type == REDLOCK_ITEM_ERROR && item.size > 7 &&
         memcmp(item.bytes, "NOPERM ", 7) == 0)
-        say("node %u (%s): a release wakes nobody there, so that it is noticed late (allow it: "
-            "+publish &redlock:*; "
-            "or, without wake-ups: --no-wake-ups)",
+        say("node %u (%s): a release wakes nobody there, so it is noticed late (allow it: +publish "
+            "&redlock:*; or, without it: --no-wake-ups)",
             k, redlock_node_address(&session->client, k));
     all.is_asked[k] = false;
 }

@@ -121,7 +121,7 @@ const char *text_system_error(int error)
     switch (error) {
     case EMFILE: return "too many open files in this process (raise its limit: ulimit -n)";
     case ENFILE:
-        return "too many open files in the system (raise its limit, or find what keeps them open)";
+        return "too many open files in the system (raise its limit, or close some)";
     default:     return strerror(error);
     }
 }
