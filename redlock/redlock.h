@@ -188,9 +188,9 @@ enum {
     X(7, CANCELLED, "cancelled by the caller") \
     X(8, ALREADY, "somebody has begun in this period already") \
     X(10, BAD_RESOURCE, \
-      "the resource must have 1 to 512 bytes (or the configured limit) and not " \
-      "end in #ticket, #waiters, #leader, #done, #readers, #writer, #queue, #lease or #grant; " \
-      "for a managed node it needs {braces}") \
+      "the resource must have 1 to 512 bytes (or the configured limit) and not end in #ticket, " \
+      "#waiters, #leader, #done, #readers, #writer, #queue, #lease or #grant; for a managed node " \
+      "it needs {braces}") \
     X(11, BAD_TTL, "the TTL must be 1 to 2147483647 ms and leave something after the drift") \
     X(12, TTL_OVER_GUARD, \
       "the TTL must not exceed the guard (--guard), or a restarted node could vote twice") \
@@ -217,9 +217,8 @@ enum {
     X(30, PENDING, "not decided yet") \
     X(34, BAD_KIND, \
       "this kind of lock does not go with that: permits (1 to 64), fair locks and Redisson's are " \
-      "of one resource; " \
-      "Redisson's is on one node, without a ticket; only shared locks have shared resources, and " \
-      "upgrades")
+      "of one resource; Redisson's is on one node, without a ticket; only shared locks have " \
+      "shared resources, and upgrades")
 
 enum redlock_status {
 #define REDLOCK_STATUS_ENUM(number, name, text) REDLOCK_##name = (number),

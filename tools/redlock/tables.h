@@ -37,50 +37,35 @@ struct option_row {
 
 /* What all programs have, for these commands. */
 #define OPTION_ROW_NODE(commands) \
-    { \
-        "node", 'n', commands, "NODE[,...]", \
-            "a server; repeat it, or separate them by commas;\n@FILE: those in FILE (default: " \
-            "REDLOCK_NODES)" \
-    }
+    { "node", 'n', commands, "NODE[,...]", \
+      "a server; repeat it, or separate them by commas;\n" \
+      "@FILE: those in FILE (default: REDLOCK_NODES)" }
 #define OPTION_ROW_BUSY_EXIT(commands) \
-    { \
-        "busy-exit", 'E', commands, "NUMBER", \
-            "exit status when somebody else holds the lock\n(default: 124)" \
-    }
+    { "busy-exit", 'E', commands, "NUMBER", \
+      "exit status when somebody else holds the lock\n(default: 124)" }
 #define OPTION_ROW_NODE_TIMEOUT(commands) \
-    { \
-        "node-timeout", OPTION_NODE_TIMEOUT, commands, "DURATION", \
-            "how long one server may take (default: 500ms)" \
-    }
+    { "node-timeout", OPTION_NODE_TIMEOUT, commands, "DURATION", \
+      "how long one server may take (default: 500ms)" }
 #define OPTION_ROWS_OF_LOGIN(commands) \
     { "user", OPTION_USER, commands, "NAME", "log in as NAME (default: REDLOCK_USER)" }, \
-        { "password-file", OPTION_PASSWORD_FILE, commands, "FILE", \
-          "its first line is the password (default:\nREDLOCK_PASSWORD_FILE, then " \
-          "REDLOCK_PASSWORD)" }, \
-        { "password", OPTION_PASSWORD, commands, "", NULL }, \
-        { "tls-ca", OPTION_TLS_CA, commands, "FILE", \
-          "CAs to trust (default: REDLOCK_TLS_CA, the system's)" }, \
-        { "tls-cert", OPTION_TLS_CERT, commands, "FILE", \
-          "our certificate (default: REDLOCK_TLS_CERT)" }, \
-    { \
-        "tls-key", OPTION_TLS_KEY, commands, "FILE", "its key (default: REDLOCK_TLS_KEY)" \
-    }
+    { "password-file", OPTION_PASSWORD_FILE, commands, "FILE", \
+      "its first line is the password (default:\nREDLOCK_PASSWORD_FILE, then REDLOCK_PASSWORD)" }, \
+    { "password", OPTION_PASSWORD, commands, "", NULL }, \
+    { "tls-ca", OPTION_TLS_CA, commands, "FILE", \
+      "CAs to trust (default: REDLOCK_TLS_CA, the system's)" }, \
+    { "tls-cert", OPTION_TLS_CERT, commands, "FILE", \
+      "our certificate (default: REDLOCK_TLS_CERT)" }, \
+    { "tls-key", OPTION_TLS_KEY, commands, "FILE", "its key (default: REDLOCK_TLS_KEY)" }
 #define OPTION_ROW_JSON(commands) \
-    { \
-        "json", OPTION_JSON, commands, NULL, "print the result as a line of JSON" \
-    }
+    { "json", OPTION_JSON, commands, NULL, "print the result as a line of JSON" }
 #define OPTION_ROW_TRACE(commands) \
-    { \
-        "trace", OPTION_TRACE, commands, "[votes]", \
-            "show what passes on stderr, vote by vote; with\n=votes without the handshakes" \
-    }
+    { "trace", OPTION_TRACE, commands, "[votes]", \
+      "show what passes on stderr, vote by vote; with\n=votes without the handshakes" }
 #define OPTION_ROWS_AT_THE_END(commands) \
     { "verbose", 'v', commands, NULL, "say on stderr what is being done" }, \
-        { "help", 'h', commands, "[all]", "show this help; with =all all options" }, \
-        { "version", OPTION_VERSION, commands, NULL, "show the version" }, \
-    { \
-        NULL, 0, 0, NULL, NULL \
-    }
+    { "help", 'h', commands, "[all]", "show this help; with =all all options" }, \
+    { "version", OPTION_VERSION, commands, NULL, "show the version" }, \
+    { NULL, 0, 0, NULL, NULL }
 
 struct command_row {
     const char *name, *usage, *purpose, *exits;
