@@ -91,10 +91,11 @@ bool redlock_question_is_cut(const struct redlock_question *question)
 
 bool redlock_next_item(struct redlock_question *question, struct redlock_item *item)
 {
-    const uint8_t *at = question->buffer + question->read;
+    const uint8_t *at;
     struct record record;
 
     if (question->read == question->written) return false;
+    at = question->buffer + question->read;
     memcpy(&record, at, sizeof record);
     question->read += sizeof record + record.size;
     *item = (struct redlock_item){
