@@ -103,6 +103,16 @@ judge('one in a server that has restarted is a new one', 'accepted',
 judge('one that extends passes nobody', 'accepted', f'{ASKS};...;{HOLDS};3000 client1 3000 asks door {B};'
       + ';'.join(f'4000 node{k} 4000 queues door 9000000 {B}' for k in range(3)) + f';5000 client0 5000 holds door x {A} 980001')
 
+# A poll that comes late, and finds that another is first at that node. The winner's quorum is the others.
+def takes_back(k, queue=f'{A} {B}'):
+    return f'{3000 + k} node{k} {3000 + k} queues door 9000000 {queue};{3000 + k} node{k} {3000 + k} has door nothing'
+
+
+judge('a grant may be taken back where others are queued', 'accepted', f'...;{HOLDS};{takes_back(1)}')
+judge('S5: not from one that is queued alone', 'S5', f'...;{HOLDS};{takes_back(1, A)}')
+judge('S5: nor from one that is not queued', 'S5', f'...;{HOLDS};{takes_back(1, B + " " + "c" * 40)}')
+judge('S5: nor by a majority', 'S5', f'...;{HOLDS};{takes_back(1)};{takes_back(2)}')
+
 # Runs, once per period.
 MARKS = f'{HOLDS};3000 client0 3000 marks door 60000 {A}'
 judge('a run', 'accepted', f'...;{MARKS}')
