@@ -171,8 +171,7 @@ TEST(a_permit_is_asked_for_by_the_name_of_the_resource_and_their_number)
 {
     const struct redlock_kind *kind = &redlock_permits;
     const struct redlock_name name = { .bytes = "pool", .size = 4 };
-    static const struct { enum wire_kind_row which; const char *sha1, *rest;
-    } expected[] = {
+    static const struct { enum wire_kind_row which; const char *sha1, *rest; } expected[] = {
         { KIND_ACQUIRE, WIRE_PERMIT_ACQUIRE_SHA1,
           "$5\r\n10000\r\n$1\r\n7\r\n$1\r\n8\r\n$1\r\n9\r\n$2\r\n10\r\n$1\r\n3\r\n"
           "$18\r\n0123456789abcdef:1\r\n" },

@@ -334,8 +334,7 @@ void judge_access(struct judging *j)
 /* The remedy, by the first word of the server's message. */
 static const char *fix_of_barrier(const char *words)
 {
-    static const struct { const char *begins, *fix;
-    } fixes[] = {
+    static const struct { const char *begins, *fix; } fixes[] = {
         { "NOREPLICAS ", "CONFIG SET min-replicas-to-write 0: a node of locks has no replicas" },
         { "MISCONF ", "see its log, and whether its disk is full" },
         { "OOM ", "raise maxmemory, or keep other data elsewhere" },
