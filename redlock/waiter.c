@@ -281,11 +281,14 @@ static void be_woken(struct redlock_lock *lock, unsigned k, uint8_t slot)
 }
 
 /* The entry was taken when the resource was free already, since the release came before it. An
- * entry that is to be taken anew is first asked for without the script. */
+ * entry that is to be taken anew is first asked for without the script. A release that is on its
+ * way gives back the entry of a wait that was cancelled, and so the answer is of that one, although
+ * no round was between. */
 static void waiter_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
     bool is_waiting = a->current && lock->phase == REDLOCK_PHASE_WAITING &&
+                      lock->stakes[a->k].state != STAKE_LEAVING &&
                       lock->stakes[a->k].want == REDLOCK_COMMAND_NONE;
 
     REDLOCK_ASSERT(a->command == REDLOCK_COMMAND_WAIT && r->config.wake_ups);

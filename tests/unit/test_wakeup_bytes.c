@@ -1171,6 +1171,26 @@ TEST(a_lock_that_yields_is_woken_like_any_other)
     EXPECT_SAID(NODE, "SET\r\n");
 }
 
+/* The number of the round is the same, since no attempt was between. Found by a soak. */
+TEST(a_lock_that_yields_takes_no_answer_for_its_own_that_was_meant_for_one_that_was_cancelled)
+{
+    TALK(config.retry_ms = RARELY_MS);
+
+    wake_somebody(talk);
+    start(talk, REDLOCK_FOREVER);
+    run_ms(talk, 1);
+    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+    redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
+    EXPECT_SAID(NODE, WIRE_SHARED_RELEASE_SHA1);
+    start(talk, REDLOCK_FOREVER);
+    CHECK_INT(talk->lock.phase, REDLOCK_PHASE_WAITING);
+    answer(talk, NODE, "-NOSCRIPT No matching script.\r\n");
+    CHECK_STR(said(talk, NODE), "");
+    answer(talk, NODE, ":0\r\n");
+    run_ms(talk, 1);
+    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+}
+
 static void start_about(struct talk *talk, const char *resource, uint32_t wait_ms, uint64_t wall_us)
 {
     const struct redlock_request request = {
