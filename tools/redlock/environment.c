@@ -1,10 +1,8 @@
-#define _GNU_SOURCE
 #include "environment.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 extern char **environ;
 
