@@ -236,9 +236,10 @@ static enum resp_status read_value(struct resp_parser *p, struct resp_window *w,
 
 /* The invariant between two calls. (tests/prove/parse.c has that the arrays in use of open[] have
  * elements to come.) */
-/* @ predicate is_sound(struct resp_parser *p) =
- *    p->depth <= RESP_DEPTH_MAX && p->limits.depth_max <= RESP_DEPTH_MAX && p->limits.bulk_max <=
- *    RESP_BULK_MAX && p->string_type <= RESP_BULK && p->string_type != RESP_INTEGER; */
+/*@ predicate is_sound(struct resp_parser *p) =
+      p->depth <= RESP_DEPTH_MAX && p->limits.depth_max <= RESP_DEPTH_MAX &&
+      p->limits.bulk_max <= RESP_BULK_MAX && p->string_type <= RESP_BULK &&
+      p->string_type != RESP_INTEGER; */
 
 //@ ensures is_sound(p);
 RESP_API void resp_parser_init(struct resp_parser *p, const struct resp_limits *limits)
