@@ -409,9 +409,8 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
         node->alarm_at = node->state == NODE_READY ? now_us + NODE_HANG_FACTOR * timeout_us(config)
                                                    : node->alarm_at;
         hand_out(node, reply);
-        if (!node_take_asked(node, config, asked)) *asked = (struct redlock_asked){
-            .command = REDLOCK_COMMAND_NONE
-        };
+        if (!node_take_asked(node, config, asked))
+            *asked = (struct redlock_asked){ .command = REDLOCK_COMMAND_NONE };
         return true;
     }
     return false;

@@ -96,9 +96,10 @@ void redlock_use_events(struct redlock *r, struct redlock_event_ring *events,
         .moved = event_write_moved
     };
 
-    if (events) *events = (struct redlock_event_ring){
-        .feature = &feature, .ring = ring, .size = count, .kinds = REDLOCK_EVENTS_ALL
-    };
+    if (events)
+        *events = (struct redlock_event_ring){
+            .feature = &feature, .ring = ring, .size = count, .kinds = REDLOCK_EVENTS_ALL
+        };
     r->events = events;
 }
 

@@ -253,9 +253,8 @@ static void carry(struct carrier *c)
 {
     struct pollfd polls[PLACES_MAX];
     unsigned count = c->network->place_count;
-    for (unsigned p = 0; p < count; p++) polls[p] = (struct pollfd){
-        .fd = c->network->tuns[p], .events = POLLIN
-    };
+    for (unsigned p = 0; p < count; p++)
+        polls[p] = (struct pollfd){ .fd = c->network->tuns[p], .events = POLLIN };
     for (;;) {
         struct timespec wait = time_left(c);
         int ready = ppoll(polls, count, &wait, NULL);

@@ -213,9 +213,8 @@ static inline void flow_add(struct net_flow *flow, enum net_piece_kind kind, con
         last->at = at;
         return;
     }
-    if (flow->count < NET_PIECES_MAX) flow->pieces[flow->count++] = (struct net_piece){
-        kind, at, size
-    };
+    if (flow->count < NET_PIECES_MAX)
+        flow->pieces[flow->count++] = (struct net_piece){ kind, at, size };
 }
 
 /* The part that passes, since a connection may break after any byte. */

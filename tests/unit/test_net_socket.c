@@ -556,9 +556,8 @@ NET_TEST(as_many_can_be_waited_for_as_the_limit_says)
     struct pair pair;
     struct net_wait waits[NET_WAIT_MAX];
     CHECK(connect_pair(AF_INET, &pair));
-    for (size_t i = 0; i < NET_WAIT_MAX; i++) waits[i] = (struct net_wait){
-        .fd = pair.ours, .events = NET_WRITE
-    };
+    for (size_t i = 0; i < NET_WAIT_MAX; i++)
+        waits[i] = (struct net_wait){ .fd = pair.ours, .events = NET_WRITE };
     CHECK_INT(net_wait(waits, NET_WAIT_MAX, 0), NET_WAIT_MAX);
     CHECK_INT(net_wait(NULL, 0, 0), 0);
 }

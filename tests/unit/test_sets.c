@@ -157,9 +157,8 @@ static void acquire_so_many(unsigned count, enum redlock_status expected)
     struct redlock_name names[REDLOCK_SET_MAX + 1];
 
     TAP_CONTEXT("%u resources", count);
-    for (unsigned i = 0; i <= REDLOCK_SET_MAX; i++) names[i] = (struct redlock_name){
-        .bytes = &letters[i], .size = 1
-    };
+    for (unsigned i = 0; i <= REDLOCK_SET_MAX; i++)
+        names[i] = (struct redlock_name){ .bytes = &letters[i], .size = 1 };
     CHECK_INT(acquire_set(cluster, 0, names, count), expected);
     if (expected != REDLOCK_OK) return;
     UNTIL_DONE(0);
