@@ -151,6 +151,16 @@ judge('S22: nobody is made a reader that believes to be a writer', 'S5', f'...;{
 judge('S22: nor by its other token', 'S5', f'...;{HOLDS};2500 client0 2500 turns door {A} {B};3000 node0 3000 has door s {B} 1001000')
 judge('S15: a holder keeps its ticket', 'S15', ';'.join(f'1000 node{k} 1000 counts door 60 9000000' for k in range(3))
       + f';...;{HOLDS} ticket=60;3000 client0 3000 holds door x {A} 970000')
+
+# A writer becomes a reader, and the nodes have forgotten its ticket by then.
+BECOMES = (';'.join(f'1000 node{k} 1000 counts door 60 2500' for k in range(3)) + f';...;{HOLDS} ticket=60'
+           f';3000 client0 3000 turns door {A} {B}')
+READS = f'{BECOMES};3000 client0 3000 holds door s {B} 970000 ticket=60'
+judge('a writer that becomes a reader keeps its ticket', 'accepted', READS)
+judge('S15: it gets no other that nobody has counted', 'S1, ', READS.replace('970000 ticket=60', '970000 ticket=61'))
+judge('S15: nor is it a writer again with that', 'S15', f'{READS};3100 client0 3100 turns door {B} {A};'
+      f'3100 client0 3100 holds door x {A} 960000 ticket=60')
+
 NONE_2, NONE_5 = ('tests/witness/check: line %d is none' % line for line in (2, 5))
 judge('a token without an end', NONE_2, f'1000 node0 1000 has door x {A}')
 judge('nobody, with a token', NONE_2, f'1000 node0 1000 has door nothing {A} 1001000')
