@@ -166,8 +166,7 @@ static void say_votes(const struct once *once, struct session *session)
 
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         if (redlock_mark_vote(&once->mark, k) == REDLOCK_VOTE_GRANTED) continue;
-        say("node %u (%s): %s", k, redlock_node_address(&session->client, k),
-            describe_vote(once, session, k, text));
+        report_with_advice(session, k, describe_vote(once, session, k, text), NULL);
     }
 }
 

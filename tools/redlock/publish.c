@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ask_all.h"
-#include "output.h"
+#include "report.h"
 
 static struct ask_all all;      /* One process waits for one lock at a time. */
 
@@ -28,9 +28,8 @@ static void hear(struct session *session, unsigned k)
     if (!all.is_asked[k] || redlock_question_status(&all.questions[k]) == REDLOCK_PENDING) return;
     if (!ask_all_answer(&all, k, &item) && item.type == REDLOCK_ITEM_ERROR && item.size > 7 &&
         memcmp(item.bytes, "NOPERM ", 7) == 0)
-        say("node %u (%s): a release wakes nobody there, so it is noticed late (allow it: +publish "
-            "&redlock:*; or, without it: --no-wake-ups)",
-            k, redlock_node_address(&session->client, k));
+        report_with_advice(session, k, "a release wakes nobody there, so it is noticed late",
+                    "allow it: +publish &redlock:*; or, without it: --no-wake-ups");
     all.is_asked[k] = false;
 }
 

@@ -67,7 +67,8 @@ static const char *trouble_advice(const struct output *output, enum redlock_trou
     return NULL;
 }
 
-static void say_advice(struct session *session, unsigned k, const char *text, const char *advice)
+void report_with_advice(const struct session *session, unsigned k, const char *text,
+                        const char *advice)
 {
     assert(k < redlock_node_count(&session->client));
     say("node %u (%s): %s%s%s%s", k, redlock_node_address(&session->client, k), text,
@@ -106,7 +107,7 @@ const char *report_advice(const struct session *session, unsigned k, const char 
 static void say_node(struct session *session, unsigned k, const char *text,
                      enum redlock_trouble trouble)
 {
-    say_advice(session, k, text, advice_on(session, text, trouble));
+    report_with_advice(session, k, text, advice_on(session, text, trouble));
 }
 
 /* That a node did not know a script is none: it got the text, or the round was over. */
@@ -121,11 +122,11 @@ static bool report_trouble(struct session *session, unsigned k)
 
     assert(k < redlock_node_count(&session->client));
     if (note->is_voting)
-        say_advice(session, k, note->text,
-                   session->output->has_no_ticket_option
-                       ? trouble_advice(session->output, REDLOCK_TROUBLE_RESTARTED)
-                       : "wait; or, if no ticket is needed: --no-ticket; for throw-away servers: "
-                         "--guard 0");
+        report_with_advice(session, k, note->text,
+                           session->output->has_no_ticket_option
+                               ? trouble_advice(session->output, REDLOCK_TROUBLE_RESTARTED)
+                               : "wait; or, if no ticket is needed: --no-ticket; for throw-away "
+                                 "servers: --guard 0");
     else if (is_trouble(note))
         say_node(session, k, note->text, note->trouble);
     return is_trouble(note);
@@ -181,7 +182,7 @@ void report_loss(struct session *session)
         if (vote == REDLOCK_VOTE_GRANTED || report_trouble(session, k)) continue;
         if (vote == REDLOCK_VOTE_PENDING && !had_time(session, k)) continue;
         text = report_why_missing(session, k, &advice);
-        say_advice(session, k, text, vote == REDLOCK_VOTE_REFUSED ? NULL : advice);
+        report_with_advice(session, k, text, vote == REDLOCK_VOTE_REFUSED ? NULL : advice);
     }
 }
 

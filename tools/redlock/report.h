@@ -21,6 +21,10 @@ void report_validity(struct session *session, const char *what);
 /* By which two people see whether they name the same servers. */
 void report_fingerprint(struct session *session);
 
+/* A line about node k. advice may be NULL. */
+void report_with_advice(const struct session *session, unsigned k, const char *text,
+                        const char *advice);
+
 /* A line for each node that is in trouble: which, what happened, what to do. */
 void report_nodes(struct session *session);
 
