@@ -109,8 +109,8 @@ void canary_hide(struct redlock_durable *d, unsigned k)
 static bool canary_is_left_out(enum redlock_command command, const struct redlock_login *login,
                                bool is_subscription)
 {
-    return is_subscription || (command == REDLOCK_COMMAND_CANARY && !login->durable) ||
-           command == REDLOCK_COMMAND_PROMOTION;
+    if (command == REDLOCK_COMMAND_CANARY) return is_subscription || !login->durable;
+    return plain_is_load_left_out(command, login, is_subscription);
 }
 
 static void canary_put(struct resp_writer *w, enum redlock_command command,

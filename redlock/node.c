@@ -422,7 +422,8 @@ static bool is_tolerated(struct redlock_node *node, const struct redlock_config 
                          enum redlock_command command, enum redlock_trouble trouble)
 {
     if (wire_ends_session(trouble)) return false;
-    if (command == REDLOCK_COMMAND_EVAL) return config->asks_only;
+    if (command == REDLOCK_COMMAND_EVAL || command == REDLOCK_COMMAND_TRIAL)
+        return config->asks_only;
     if (command == REDLOCK_COMMAND_INFO) node->identity.unknown = config->trust_unknown;
     return command == REDLOCK_COMMAND_SETNAME || node->identity.unknown;
 }

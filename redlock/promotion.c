@@ -12,6 +12,7 @@
  * begins with the first contact of each client. */
 #include "promotion.h"
 
+#include "kinds/plain.h"
 #include "scripts.h"
 
 REDLOCK_STATIC_ASSERT(sizeof(struct redlock_scripts) <=
@@ -28,7 +29,8 @@ static bool is_promotion_left_out(enum redlock_command command, const struct red
                                   bool is_subscription)
 {
     if (command == REDLOCK_COMMAND_PROMOTION) return is_subscription || !login->watched;
-    return is_subscription || (command == REDLOCK_COMMAND_CANARY && !login->durable);
+    if (command == REDLOCK_COMMAND_CANARY) return is_subscription || !login->durable;
+    return plain_is_load_left_out(command, login, is_subscription);
 }
 
 /* The epoch of the node to which is written: each has a send buffer of its own. */

@@ -945,9 +945,12 @@ enum redlock_command {
     REDLOCK_COMMAND_INFO,
     /* EVAL of nothing. A node that runs no scripts could release nothing, so it has no vote. */
     REDLOCK_COMMAND_EVAL,
+    /* EVAL of a release that finds nothing of its own, to a managed node. Its proxy may run
+     * scripts, but not ours. */
+    REDLOCK_COMMAND_TRIAL,
+    REDLOCK_COMMAND_SUBSCRIBE,
     REDLOCK_COMMAND_LOAD_RELEASE,
     REDLOCK_COMMAND_LOAD_EXTEND,
-    REDLOCK_COMMAND_SUBSCRIBE,
     /* GET REDLOCK_CANARY to a durable node. GRANTED: it is there. REFUSED: it is not. */
     REDLOCK_COMMAND_CANARY,
     /* EVAL of a script that tells the age of a watched node's master. GRANTED,

@@ -10,6 +10,9 @@
  *                                     second_repl_offset
  *     EVAL return 0                   $-1                 a node that runs no scripts could release
  *                                                         nothing: no vote
+ *     EVAL release-script 1 redlock:canary#done#done -
+ *                                     :0 or :-1           only to a managed node. A proxy that
+ *                                                         refuses the text has no vote
  *     SCRIPT LOAD release-script      $its SHA-1          or -NOPERM, ignored: EVAL will do
  *     SCRIPT LOAD extend-script       $its SHA-1          both left out by an engine that sends
  *                                                         scripts by text

@@ -45,37 +45,60 @@ const struct redlock_kind *plain_scripted(void)
 
 /* ---- Scripts that an engine shares with its nodes ---- */
 
+static bool is_load(enum redlock_command command)
+{
+    return command == REDLOCK_COMMAND_LOAD_RELEASE || command == REDLOCK_COMMAND_LOAD_EXTEND;
+}
+
 static const struct wire_row *loaded_by(enum redlock_command command,
                                         const struct redlock_scripts *scripts)
 {
-    return scripts->rows[command == REDLOCK_COMMAND_LOAD_RELEASE ? KIND_RELEASE : KIND_EXTEND];
+    return scripts->rows[command == REDLOCK_COMMAND_LOAD_EXTEND ? KIND_EXTEND : KIND_RELEASE];
+}
+
+bool plain_is_load_left_out(enum redlock_command command, const struct redlock_login *login,
+                            bool is_subscription)
+{
+    return is_subscription || command >= REDLOCK_COMMAND_CANARY ||
+           (command == REDLOCK_COMMAND_TRIAL && !login->managed);
 }
 
 void plain_put_load(struct resp_writer *w, enum redlock_command command,
                     const struct redlock_scripts *scripts)
 {
-    resp_command(w, 3);
-    resp_text(w, "SCRIPT");
-    resp_text(w, "LOAD");
-    wire_put_script_text(w, loaded_by(command, scripts)->text);
-}
+    bool is_trial = command == REDLOCK_COMMAND_TRIAL;
 
-static bool is_load_left_out(enum redlock_command command, const struct redlock_login *login,
-                             bool is_subscription)
-{
-    (void)login;
-    return is_subscription || command >= REDLOCK_COMMAND_CANARY;
+    resp_command(w, is_trial ? 5 : 3);
+    resp_text(w, is_trial ? "EVAL" : "SCRIPT");
+    if (!is_trial) resp_text(w, "LOAD");
+    wire_put_script_text(w, loaded_by(command, scripts)->text);
+    if (!is_trial) return;
+    resp_text(w, "1");
+    resp_text(w, REDLOCK_CANARY);
+    resp_text(w, "-");      /* No token, so a key that is there stays. */
 }
 
 /* A proxy before a cluster may run scripts, but none without keys: "ERR for redis cluster,
- * eval/evalsha number of keys can't be negative or zero" (Alibaba's). */
-static bool is_about_keys(const struct redlock_asked *asked, const struct wire_reply *reply)
+ * eval/evalsha number of keys can't be negative or zero" (Alibaba's). The trial has one, which may
+ * be another shard's, or not allowed to the user. A refusal of its script begins with ERR. A script
+ * that was not loaded is sent when it is needed. */
+static bool is_no_matter(const struct redlock_node *node, enum redlock_command command,
+                         const struct wire_reply *reply)
 {
-    return asked->command == REDLOCK_COMMAND_EVAL && reply->type == RESP_ERROR &&
-           wire_says(reply, "number of keys");
+    enum redlock_trouble trouble = wire_class(reply->text, reply->text_size);
+
+    if (command == REDLOCK_COMMAND_TRIAL && trouble == REDLOCK_TROUBLE_MOVED) return true;
+    if (wire_ends_session(trouble)) return false;
+    switch (command) {
+    case REDLOCK_COMMAND_EVAL:
+        return node->login.managed && wire_says(reply, "number of keys");
+    case REDLOCK_COMMAND_TRIAL:
+        return !wire_begins(reply->text, reply->text_size, "ERR ");
+    default:
+        return is_load(command);
+    }
 }
 
-/* A script that was not loaded is sent when it is needed. */
 enum redlock_answer plain_read_load(struct redlock_node *node, const struct redlock_asked *asked,
                                     const struct redlock_scripts *scripts,
                                     const struct wire_reply *reply)
@@ -83,21 +106,16 @@ enum redlock_answer plain_read_load(struct redlock_node *node, const struct redl
     enum redlock_command command = (enum redlock_command)asked->command;
     enum redlock_answer meaning = wire_read_any(asked, reply);
 
-    (void)node;
-    if (is_about_keys(asked, reply)) return REDLOCK_ANSWER_GRANTED;
-    if (command != REDLOCK_COMMAND_LOAD_RELEASE && command != REDLOCK_COMMAND_LOAD_EXTEND)
-        return meaning;
-    if (meaning == REDLOCK_ANSWER_GRANTED &&
+    if (meaning == REDLOCK_ANSWER_ERROR && is_no_matter(node, command, reply))
+        return REDLOCK_ANSWER_GRANTED;
+    if (meaning == REDLOCK_ANSWER_GRANTED && is_load(command) &&
         !wire_text_is(reply, loaded_by(command, scripts)->sha1))
         return REDLOCK_ANSWER_WRONG;
-    if (meaning == REDLOCK_ANSWER_ERROR &&
-        !wire_ends_session(wire_class(reply->text, reply->text_size)))
-        return REDLOCK_ANSWER_GRANTED;      /* EVAL will do. */
     return meaning;
 }
 
 static const struct wire_loading loading_feature = {
-    is_load_left_out, plain_put_load, plain_read_load
+    plain_is_load_left_out, plain_put_load, plain_read_load
 };
 
 static void put_subscribe(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE])

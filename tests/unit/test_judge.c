@@ -308,6 +308,16 @@ TEST(a_proxy_that_wants_a_key_for_each_script_runs_scripts)
     EXPECT(24, SEVERITY_UNSAFE, "runs no scripts");
     (void)strcpy(survey.nodes[0].errors[QUESTION_EVAL],
                  "ERR for redis cluster, eval/evalsha number of keys can't be negative or zero");
+    survey.nodes[0].answers[QUESTION_TRIAL] = ANSWER_ERROR;
+    (void)strcpy(survey.nodes[0].errors[QUESTION_TRIAL],
+                 "ERR bad lua script for redis cluster, all the keys that the script uses should "
+                 "be passed using the KEYS array");
+    EXPECT(24, SEVERITY_UNSAFE, "runs no scripts");
+    CHECK_STR(finding_of(24, 0)->fix,
+              "set script_check_enable to 0 there, or name its direct address");
+    survey.nodes[0].answers[QUESTION_TRIAL] = ANSWER_REFUSED;   /* Its key is not allowed. */
+    EXPECT(24, SEVERITY_OK, "loads scripts");
+    survey.nodes[0].answers[QUESTION_TRIAL] = ANSWER_GIVEN;
     EXPECT(24, SEVERITY_OK, "loads scripts");
 }
 

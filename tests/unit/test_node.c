@@ -575,6 +575,22 @@ TEST(a_node_that_runs_no_scripts_may_be_asked_questions)
     }
 }
 
+/* S5: what is acquired there could not be released. */
+TEST(s5_a_managed_node_that_runs_none_of_our_scripts_has_no_vote_even_if_it_is_trusted)
+{
+    static const struct redlock_login login = { .managed = 1 };
+
+    for (unsigned asks_only = 0; asks_only < 2; asks_only++) {
+        finish_handshake(&login);
+        r.config.asks_only = asks_only;
+        r.config.trust_unknown = true;
+        hear("+OK\r\n-ERR unknown command 'INFO'\r\n$-1\r\n-ERR bad lua script\r\n" SCRIPTS_LOADED,
+             2);
+        CHECK_INT(node.state == NODE_READY, asks_only);
+        if (!asks_only) check_words(REDLOCK_TROUBLE_OTHER_ERROR, "ERR bad lua script");
+    }
+}
+
 TEST(s11_a_run_id_of_zeros_is_new_at_the_first_contact)
 {
     finish_handshake(NULL);

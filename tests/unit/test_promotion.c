@@ -33,6 +33,8 @@ TEST(the_age_is_asked_of_watched_nodes_and_the_rest_of_the_handshake_is_as_befor
         { REDLOCK_COMMAND_CANARY, { .durable = 1 }, false, false },
         { REDLOCK_COMMAND_CANARY, { .durable = 1 }, true, true },
         { REDLOCK_COMMAND_CANARY, { .watched = 1 }, false, true },
+        { REDLOCK_COMMAND_TRIAL, { .managed = 1 }, false, false },
+        { REDLOCK_COMMAND_TRIAL, { .watched = 1 }, false, true },
         { REDLOCK_COMMAND_LOAD_RELEASE, { .watched = 0 }, false, false },
         { REDLOCK_COMMAND_LOAD_RELEASE, { .watched = 0 }, true, true },
     };

@@ -1666,13 +1666,25 @@ TEST(s5_a_node_that_runs_no_scripts_has_no_vote)
     CHECK(cluster_key(cluster, 0, "door") == NULL);
 }
 
-TEST(a_proxy_that_runs_no_script_without_keys_has_a_vote)
+/* Alibaba's. It may refuse our scripts as well. */
+TEST(s5_a_proxy_that_runs_no_script_without_keys_has_a_vote_if_it_runs_ours)
 {
-    CLUSTER_COLD(1, 1, (void)0);
-    ANSWERS(0, "EVAL",
-            "-ERR for redis cluster, eval/evalsha number of keys can't be negative or zero\r\n");
-    RUN_MS(STORY_SETTLE_MS);
-    CHECK(VOTES(0, 0));
+    static const char wants_key[] =
+        "-ERR for redis cluster, eval/evalsha number of keys can't be negative or zero\r\n";
+    const struct redlock_login managed = { .managed = 1 };
+
+    for (unsigned refuses = 0; refuses < 2; refuses++) {
+        CLUSTER_COLD(1, 1, (void)0);
+        CHECK_INT(redlock_set_login(ENGINE(0), 0, &managed), REDLOCK_OK);
+        ANSWERS_ONCE(0, "EVAL", wants_key);
+        if (refuses) ANSWERS(0, "EVAL", "-ERR bad lua script\r\n");
+        RUN_MS(STORY_SETTLE_MS);
+        CHECK(VOTES(0, 0) == !refuses);
+        ACQUIRE(0, "{door}", DOOR_TTL);
+        EXPECT_STATUS(0, refuses ? REDLOCK_NO_QUORUM : REDLOCK_OK);
+        CHECK((cluster_key(cluster, 0, "{door}") == NULL) == refuses);
+        if (refuses) EXPECT_WORDS(0, 0, "bad lua script");
+    }
 }
 
 /* An echo of the command as it was sent, and a name in small letters. */

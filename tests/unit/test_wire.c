@@ -123,6 +123,9 @@ TEST(the_handshake_is_written_as_documented)
                     "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$7\r\nredlock\r\n");
     check_handshake(REDLOCK_COMMAND_INFO, none, "*1\r\n$4\r\nINFO\r\n");
     check_handshake(REDLOCK_COMMAND_EVAL, none, "*3\r\n$4\r\nEVAL\r\n$6\r\nreturn\r\n$1\r\n0\r\n");
+    check_handshake(REDLOCK_COMMAND_TRIAL, (struct redlock_login){ .managed = 1 },
+                    "*5\r\n$4\r\nEVAL\r\n$751\r\n" WIRE_RELEASE_SCRIPT "\r\n$1\r\n1\r\n"
+                    "$24\r\n" REDLOCK_CANARY "\r\n$1\r\n-\r\n");
     check_handshake(REDLOCK_COMMAND_LOAD_RELEASE, none,
                     "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$751\r\n" WIRE_RELEASE_SCRIPT "\r\n");
     check_handshake(REDLOCK_COMMAND_LOAD_EXTEND, none,
@@ -243,6 +246,7 @@ TEST(scripts_that_are_not_loaded_go_out_with_their_texts_and_no_sha1)
 TEST(nothing_is_said_about_a_login_or_a_database_that_is_not_there)
 {
     struct redlock_login none = { 0 }, login = { .user = "u", .password = "p", .database = 1 };
+    struct redlock_login managed = { .managed = 1 };
     const struct redlock_scripts *all = plain_scripts_for_all();
 
     CHECK(handshake_leaves_out(REDLOCK_COMMAND_AUTH, &none, all, false) &&
@@ -251,6 +255,9 @@ TEST(nothing_is_said_about_a_login_or_a_database_that_is_not_there)
           !handshake_leaves_out(REDLOCK_COMMAND_SELECT, &login, all, false));
     CHECK(!handshake_leaves_out(REDLOCK_COMMAND_INFO, &none, all, false) &&
           !handshake_leaves_out(REDLOCK_COMMAND_EVAL, &none, all, false));
+    CHECK(handshake_leaves_out(REDLOCK_COMMAND_TRIAL, &none, all, false) &&
+          handshake_leaves_out(REDLOCK_COMMAND_TRIAL, &managed, all, true) &&
+          !handshake_leaves_out(REDLOCK_COMMAND_TRIAL, &managed, all, false));
 }
 
 /* S24, S25: the poll says turn, round, whether the place is renewed, and the entry, in one word; a
@@ -532,8 +539,9 @@ static enum redlock_answer read_loaded(const struct redlock_scripts *scripts,
                                        enum redlock_command command, const struct wire_reply *reply)
 {
     struct redlock_asked asked = { .command = (uint8_t)command };
+    struct redlock_node node = { .login.managed = 1 };
 
-    return scripts->loading->read(NULL, &asked, scripts, reply);
+    return scripts->loading->read(&node, &asked, scripts, reply);
 }
 
 TEST(what_was_loaded_must_be_the_script_that_was_sent)
@@ -560,7 +568,7 @@ TEST(what_was_loaded_must_be_the_script_that_was_sent)
     CHECK_INT(read_loaded(all, REDLOCK_COMMAND_LOAD_EXTEND, &number), REDLOCK_ANSWER_WRONG);
 }
 
-/* Alibaba's, which means that scripts are run. */
+/* Alibaba's, which means that scripts with keys are run. The trial shows whether ours are. */
 TEST(only_the_script_without_keys_may_be_refused_for_that)
 {
     const struct wire_reply keyless = TEXT(
@@ -571,6 +579,30 @@ TEST(only_the_script_without_keys_may_be_refused_for_that)
     CHECK_INT(read_loaded(all, REDLOCK_COMMAND_EVAL, &keyless), REDLOCK_ANSWER_GRANTED);
     CHECK_INT(read_loaded(all, REDLOCK_COMMAND_INFO, &keyless), REDLOCK_ANSWER_ERROR);
     CHECK_INT(read_loaded(all, REDLOCK_COMMAND_EVAL, &said), REDLOCK_ANSWER_WRONG);
+    /* No trial follows to a node that is not managed. */
+    CHECK_INT(all->loading->read(&(struct redlock_node){ .login.managed = 0 },
+                                 &(struct redlock_asked){ .command = REDLOCK_COMMAND_EVAL }, all,
+                                 &keyless),
+              REDLOCK_ANSWER_ERROR);
+}
+
+/* S5: a lock on a node that refuses the release could not be released. */
+TEST(s5_a_trial_fails_if_the_script_is_refused_and_not_if_its_key_is)
+{
+    const struct { struct wire_reply reply; enum redlock_answer answer; } rows[] = {
+        { NUMBER(0), REDLOCK_ANSWER_GRANTED },
+        { NUMBER(-1), REDLOCK_ANSWER_GRANTED },
+        { TEXT(RESP_SIMPLE, "OK"), REDLOCK_ANSWER_WRONG },
+        { TEXT(RESP_ERROR, "ERR bad lua script for redis cluster"), REDLOCK_ANSWER_ERROR },
+        { TEXT(RESP_ERROR, "LOADING its data"), REDLOCK_ANSWER_ERROR },
+        { TEXT(RESP_ERROR, "NOPERM this user has no permissions"), REDLOCK_ANSWER_GRANTED },
+        { TEXT(RESP_ERROR, "MOVED 866 127.0.0.1:7001"), REDLOCK_ANSWER_GRANTED },
+        { TEXT(RESP_ERROR, "WRONGTYPE Operation"), REDLOCK_ANSWER_GRANTED },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        TAP_CHECK(read_loaded(plain_scripts_for_one_loaded(), REDLOCK_COMMAND_TRIAL,
+                              &rows[i].reply) == rows[i].answer, "row %zu", i);
 }
 
 TEST(s16_a_release_that_was_not_to_wake_anybody_cannot_have_done_so)

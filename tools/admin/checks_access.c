@@ -100,16 +100,19 @@ void judge_idle(struct judging *j)
 }
 
 /* A server that has EVAL may still refuse all scripts, as Garnet does by default. One without it is
- * told of by judge_access. A proxy such as Alibaba's refuses those alone that have no key, by which
- * it finds the shard. */
+ * told of by judge_access. A proxy such as Alibaba's refuses those that have no key, by which it
+ * finds the shard, and may refuse any that has a key in a variable, as ours do. */
 static bool runs_scripts(struct judging *j)
 {
-    const char *words = j->node->errors[QUESTION_EVAL], *fix = text_lasting_advice(words);
+    const char *words = j->node->errors[QUESTION_EVAL], *fix;
+    enum survey_answer answer = survey_asked(j->node, FACT_SCRIPT_ANSWER);
 
-    if (survey_asked(j->node, FACT_SCRIPT_ANSWER) != ANSWER_ERROR ||
-        strstr(words, "unknown command"))
-        return true;
-    if (strstr(words, "number of keys")) return true;
+    if (strstr(words, "number of keys")) {
+        words = j->node->errors[QUESTION_TRIAL];
+        answer = j->node->answers[QUESTION_TRIAL];
+    }
+    if (answer != ANSWER_ERROR || strstr(words, "unknown command")) return true;
+    fix = text_lasting_advice(words);
     found(j, SEVERITY_UNSAFE, fix ? fix : "see what it says",
           "runs no scripts, so it has no vote: %s", words);
     return false;

@@ -30,6 +30,9 @@
       "maxclients") /* Before 6.2 INFO does not tell it. */ \
     X(SLOWLOG, "+slowlog|get", "SLOWLOG", "GET", "16") \
     X(EVAL, "+eval", "EVAL", "return 'yes'", "0") \
+    /* Only managed nodes are asked. */ \
+    X(TRIAL, "+eval ~redlock:doctor:*", "EVAL", "local k=KEYS[1]return redis.call('exists',k)", \
+      "1", SURVEY_KEY) \
     X(SCRIPT, "+script|load", "SCRIPT", "LOAD", "return 1") \
     X(WRITE, "+set ~redlock:doctor:*", "SET", SURVEY_KEY, "-", "NX", "XX") \
     X(CANARY, "+get ~redlock:canary*", "GET", REDLOCK_CANARY) /* Only durable nodes are asked. */ \

@@ -134,6 +134,7 @@ static bool is_left_out(const struct survey_wishes *wishes, unsigned question, u
     bool is_managed = wishes->managed >> k & 1, has_others = (wishes->managed & ~(1u << k)) != 0;
 
     return (question == QUESTION_CANARY && !(wishes->durable >> k & 1)) ||
+           (question == QUESTION_TRIAL && !is_managed) ||
            (question == QUESTION_MEMBERS && !(is_managed && has_others));
 }
 
