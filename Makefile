@@ -66,21 +66,21 @@ ADMIN   := $(wildcard tools/admin/*.c)
 FLOORED := $(sort $(wildcard tools/redlock/*.c) $(ADMIN))
 BENCH   := $(filter-out $(foreach tls,$(filter-out $(TLS),$(TLS_ADAPTERS)),%/bench_$(tls).c),$(wildcard tools/bench/*.c))
 MANUALS := $(wildcard tools/man/*.[1-8])
-C_FILES := $(wildcard $(foreach folder,resp net net/* redlock redlock/* tools/* tools/*/* tests tests/*,$(folder)/*.[ch]))
+C_FILES := $(wildcard $(foreach folder,resp net net/* redlock redlock/* tools/* tools/*/* tests tests/* tests/unit/*,$(folder)/*.[ch]))
 LUA     := $(wildcard redlock/kinds/*.lua tools/*/*.lua)
-PROSE   := README.md CHANGELOG.md Makefile $(C_FILES) $(LUA) $(MANUALS) $(filter-out tests/unit/style.t,$(wildcard tests/*/*.t tests/*/run))
+PROSE   := README.md CHANGELOG.md Makefile $(C_FILES) $(LUA) $(MANUALS) $(filter-out %/style.t,$(wildcard tests/*/*.t tests/unit/*/*.t tests/*/run))
 # Files whose sentences are counted. The client and the command follow.
 FOLDERS := $(patsubst %/,%,$(wildcard */*/ */*/*/ */*/*/*/))
 COUNTED := README.md Makefile .ci/run $(filter-out $(FOLDERS) tools/man/% tools/redlock/%,\
-    $(wildcard $(foreach folder,resp net net/* redlock redlock/* tests tests/* tools tools/* tools/*/*,$(folder)/*)))
-SCRIPTS  = $(shell grep -nE '^.!.*sh$$' .ci/run $(wildcard tests/* tests/*/* tools/* tools/*/* tools/*/*/*) 2>/dev/null | sed -n 's/:1:.*//p')
+    $(wildcard $(foreach folder,resp net net/* redlock redlock/* tests tests/* tests/unit/* tools tools/* tools/*/*,$(folder)/*)))
+SCRIPTS  = $(shell grep -nE '^.!.*sh$$' .ci/run $(wildcard tests/* tests/*/* tests/unit/*/* tools/* tools/*/* tools/*/*/*) 2>/dev/null | sed -n 's/:1:.*//p')
 
-# tests/unit/test_*.c look inside, so they are linked with the separately compiled parts; tests/live/test_*.c with the
+# tests/unit/*/test_*.c look inside, so they are linked with the separately compiled parts; tests/live/test_*.c with the
 # library. Other .c files beside them, and those of tests/world and tests/sim, are shared by the tests.
 # *.t are test scripts.
-UNIT_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c)) $(wildcard tests/unit/*.t tests/history/*.t tests/proof/*.t tests/witness/*.t)
+UNIT_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c)) $(wildcard tests/unit/*/*.t tests/history/*.t tests/proof/*.t tests/witness/*.t)
 LIVE_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/live/test_*.c)) $(wildcard tests/live/*.t)
-UNIT_SHARED := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c tests/world/*.c tests/sim/*.c))
+UNIT_SHARED := $(filter-out $(wildcard tests/unit/*/test_*.c),$(wildcard tests/unit/*/*.c tests/world/*.c tests/sim/*.c))
 LIVE_SHARED := $(filter-out tests/live/test_%,$(wildcard tests/live/*.c))
 # Programs that the scripts run thousands of times.
 LIVE_HELPERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/live/bin/*.c))
@@ -116,13 +116,13 @@ $(call object,$(filter redlock/%,$(PARTS))): override CPPFLAGS += -DREDLOCK_TEST
 $(BUILD)/obj/tests/live/test_serial.o: override CPPFLAGS += -Iredlock -Inet
 
 # The tested code is optimised; a test program itself is compiled in a fifth of the time. (Fortifying needs optimisation.)
-$(BUILD)/obj/tests/unit/test_%.o $(BUILD)/obj/tests/live/test_%.o: override CFLAGS += -O0 -U_FORTIFY_SOURCE
+$(call object,$(wildcard tests/unit/*/test_*.c)) $(BUILD)/obj/tests/live/test_%.o: override CFLAGS += -O0 -U_FORTIFY_SOURCE
 
 # A benchmark without TLS has no option for it.
 $(if $(TLS),$(call object,$(BENCH)): override CPPFLAGS += -DBENCH_TLS)
 
 # Tests that read directories do so on 32 bits, too, whatever numbers the files have.
-$(BUILD)/obj/tests/unit/test_corpus_%.o $(BUILD)/obj/tests/live/test_torture.o: override CPPFLAGS += -D_FILE_OFFSET_BITS=64
+$(call object,$(wildcard tests/unit/*/test_corpus_*.c)) $(BUILD)/obj/tests/live/test_torture.o: override CPPFLAGS += -D_FILE_OFFSET_BITS=64
 
 $(BUILD)/%.a:
 	@echo "  AR    $@"
@@ -229,7 +229,7 @@ test-live: all $(LIVE_HELPERS) $(filter $(BUILD)/%,$(LIVE_TESTS)) $(if $(BENCH),
 
 check-symbols: all
 	@tools/need prove
-	@$(RUN_TESTS) tests/unit/symbols.t
+	@$(RUN_TESTS) tests/unit/tools/symbols.t
 
 # Which file may know which? The tables of files in redlock/README.md and, for both commands, in
 # tools/redlock/README.md are held against the includes and against the symbols of the objects.

@@ -1,6 +1,7 @@
 """What the two planters of faults share: they copy the tree, run tests, and judge what was found against tests/faults/unfound."""
 import collections
 import fnmatch
+import glob
 import os
 import shutil
 import signal
@@ -20,6 +21,11 @@ UNFOUND = 'tests/faults/unfound'
 def lines(path):
     with open(path, encoding='utf-8') as file:
         return file.read().splitlines()
+
+
+def unit_tests(name='test_*'):
+    """The programs of that name, in whichever folder of tests/unit they are."""
+    return [f'build/{source[:-2]}' for source in sorted(glob.glob(f'tests/unit/*/{name}.c'))]
 
 
 def copy_to(tree):

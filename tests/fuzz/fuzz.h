@@ -1,7 +1,7 @@
 /* Shared by the fuzz targets. A target is one file with LLVMFuzzerTestOneInput, which is called
  * with bytes of any kind and stops the program when a rule is broken. libFuzzer invents the bytes
- * (tests/fuzz/run); tests/unit/test_corpus_*.c replay those that were kept, with any compiler and
- * without a fuzzer. */
+ * (tests/fuzz/run); test_corpus_*.c of tests/unit replay those that were kept, with any compiler
+ * and without a fuzzer. */
 #ifndef FUZZ_H
 #define FUZZ_H
 

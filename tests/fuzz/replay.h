@@ -1,8 +1,8 @@
 /* Replays old inputs of a fuzz target, without a fuzzer. The program includes the target and says
  * its name.
  *
- *     #include "../fuzz/fuzz_resp.c"
- *     #include "../fuzz/replay.h"
+ *     #include "../../fuzz/fuzz_resp.c"
+ *     #include "../../fuzz/replay.h"
  *     REPLAY("resp")
  *
  * Prints TAP, one point for each directory. They are tests/fuzz/corpus/NAME, and

@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC1091,SC2016,SC2154    # What lib.sh defines. The expressions are perl's.
 # redlock doctor: each check finds a server that has just that fault, and reports ignorance where the
-# ACL hides it. Answers that no server can be made to give are tested in tests/unit/test_judge.c for the
+# ACL hides it. Answers that no server can be made to give are tested in tests/unit/tools/test_judge.c for the
 # checks, and by fake nodes for the command.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The message about NOPERM lists the rights for each kind of lock. A user with just these rights can do
 # everything with that kind, and nothing that is sent is refused. command_wait.t has the plain lock;
-# unit/test_rights.c has that no right is superfluous.
+# unit/tools/test_rights.c has that no right is superfluous.
 # shellcheck disable=SC2154    # What lib.sh defines.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh

@@ -31,7 +31,7 @@ uint64_t validity_us(uint32_t ttl_ms, uint64_t elapsed_us, uint64_t drift);
 
 #include "../../redlock/round.h"
 
-/* The nodes of a set, counted; tests/unit/test_round.c counts all 65536 sets. */
+/* The nodes of a set, counted; tests/unit/modules/test_round.c counts all 65536 sets. */
 /*@ axiomatic Sets {
       logic integer count(integer votes);
       axiom not_negative: \forall integer votes; 0 <= count(votes);

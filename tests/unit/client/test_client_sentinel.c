@@ -1,0 +1,584 @@
+/* Nodes whose master sentinels name (S31), over a scripted net/. n0, n1 and n2 are sentinels, n3
+ * and n4 masters. */
+#include "scripted_client.h"
+
+#include "../../../redlock/redlock_sentinel.h"
+
+enum { SENTINELS = 3, OLD = 3, NEW = 4, GUARD = 20000 };
+
+static const char ADDRESS[] = "sentinel://n0,n1,n2/mymaster";
+static struct redlock_sentinels sentinels, other_sentinels;
+static struct redlock_client other;
+static struct redlock_lock other_door;
+static struct redlock_mistake mistake;
+
+static void name_master(unsigned first, unsigned last, const char *master, unsigned epoch)
+{
+    for (unsigned k = first; k <= last; k++) {
+        net.hosts[k].node.master = master;
+        net.hosts[k].node.epoch = epoch;
+    }
+}
+
+/* All servers have been up for long, and the sentinels name the old master. */
+static void begin(void)
+{
+    memset(&client, 0, sizeof client);      /* A test that failed has left them open. */
+    memset(&other, 0, sizeof other);
+    take_options();
+    options.engine.guard_ms = GUARD;
+    redlock_use_sentinels(&options, &sentinels);
+    for (unsigned k = 0; k < SENTINELS; k++) {
+        net.hosts[k].node.role = MODEL_SENTINEL;
+        net.hosts[k].node.mode = "sentinel";
+    }
+    name_master(0, 2, "n3", 0);
+    redlock_lock_init(&door);
+    redlock_lock_init(&other_door);
+}
+
+static enum redlock_status open_at(const char *address)
+{
+    net.connected_sessions = 0;
+    return redlock_open(&client, address, &options, &mistake);
+}
+
+#define WATCHED                                          \
+    net_begin_world(5, 1);                               \
+    begin();                                             \
+    if (setjmp(net.escape) != 0) {                       \
+        CHECK_STR(net.breach, "");                       \
+        return;                                          \
+    }                                                    \
+    CHECK_INT(open_at(ADDRESS), REDLOCK_OK)
+
+static bool has_key(unsigned k)
+{
+    return model_find(&net.hosts[k].node, 0, "door", 4, net.now_us) != NULL;
+}
+
+static bool has_time(unsigned k)
+{
+    return model_find(&net.hosts[k].node, 0, REDLOCK_PROMOTION_KEY, strlen(REDLOCK_PROMOTION_KEY),
+                      net.now_us) != NULL;
+}
+
+static const char *words(void)
+{
+    static char text[REDLOCK_ERROR_MAX + 100];
+    redlock_describe_node(redlock_engine(&client), 0, net.now_us, text, sizeof text);
+    return text;
+}
+
+static bool says(const char *part)
+{
+    return strstr(words(), part) != NULL;
+}
+
+/* The failover: the new master was a replica, and has not heard of any lock; the old
+ * one lives on. */
+static void fail_over(unsigned last)
+{
+    model_node_promote(&net.hosts[NEW].node, 1729);
+    name_master(0, last, "n4", 1);
+}
+
+/* ---- Which master ---- */
+
+TEST(a_lock_is_taken_at_the_master_that_the_sentinels_name)
+{
+    WATCHED;
+    CHECK_INT(redlock_fd_count(&client), 1 + SENTINELS);
+    CHECK_STR(redlock_node_address(&client, 0), "sentinel:mymaster");
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK(has_key(OLD) && !has_key(NEW));
+    CHECK_INT(redlock_extend(&client, &door, 10000), REDLOCK_OK);
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    CHECK(!has_key(OLD));
+    CLOSE(0);
+}
+
+TEST(s31_a_majority_of_the_sentinels_is_enough_and_a_minority_is_not_believed)
+{
+    WATCHED;
+    name_master(0, 0, "n4", 1);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK(has_key(OLD) && !has_key(NEW));
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    node_kill(0);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    node_kill(1);
+    name_master(2, 2, "n4", 1);
+    CHECK_INT(redlock_extend(&client, &door, 10000), REDLOCK_NO_QUORUM);
+    CHECK(says("1 of 3 sentinels name a master; n0:26379: connection refused"));
+    CLOSE(0);
+}
+
+TEST(s31_sentinels_that_do_not_agree_name_nobody)
+{
+    WATCHED;
+    name_master(0, 0, "n4", 1);
+    name_master(1, 1, NULL, 0);
+    CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);
+    CHECK(says("2 of 3 sentinels name a master; n1:26379: it knows no master of that name"));
+    name_master(1, 1, "n2", 1);
+    CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);
+    CHECK(says("3 of 3 sentinels name masters, but no quorum the same"));
+    name_master(1, 1, "n3", 2);
+    /* The same server, but not since the same failover. */
+    CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);
+    CHECK(!has_key(OLD) && !has_key(NEW));
+    CLOSE(0);
+}
+
+/* ---- Failovers ---- */
+
+TEST(s31_an_old_master_that_lives_on_grants_and_extends_nothing_once_a_majority_names_another)
+{
+    WATCHED;
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    fail_over(1);
+    CHECK_INT(redlock_extend(&client, &door, 10000), REDLOCK_NO_QUORUM);
+    CHECK_INT(redlock_run_for(&client, &door, 60000), REDLOCK_LOST);
+    (void)redlock_release(&client, &door, NULL);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
+    CHECK(says("was a replica (failover), met ") && !has_key(NEW));
+    CLOSE(0);
+}
+
+TEST(s31_the_new_master_grants_when_all_locks_of_the_old_one_have_ended)
+{
+    WATCHED;
+    redlock_close(&client, 0);
+    net.has_trace = false;
+    options.trace = NULL;
+    CHECK_INT(open_at(ADDRESS), REDLOCK_OK);
+    redlock_use_sentinels(&options, &other_sentinels);
+    CHECK_INT(redlock_open(&other, ADDRESS, &options, NULL), REDLOCK_OK);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    fail_over(1);
+    const uint64_t until = net.now_us + redlock_valid_us(&door, net.now_us);
+    CHECK_INT(redlock_acquire(&other, &other_door, "door", 10000, 60000), REDLOCK_OK);
+    CHECK(net.now_us > until);
+    CHECK(has_key(NEW));
+    redlock_close(&other, 0);
+    CLOSE(0);
+}
+
+/* ---- The age of a master ---- */
+
+static void reopen(void)
+{
+    redlock_close(&client, 0);
+    redlock_lock_init(&door);
+    CHECK_INT(open_at(ADDRESS), REDLOCK_OK);
+}
+
+TEST(s31_a_client_that_comes_later_counts_the_guard_from_the_time_that_the_first_has_left)
+{
+    WATCHED;
+    fail_over(2);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_NO_QUORUM);
+    CHECK(has_time(NEW) && says("no vote for another 20 s"));
+    net_pass(GUARD * MS - 1000 * MS);
+    reopen();
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
+    CHECK(says("no vote for another 1 s"));
+    net_pass(1000 * MS);
+    reopen();
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CLOSE(0);
+}
+
+TEST(s31_after_another_promotion_the_time_counts_no_longer)
+{
+    WATCHED;
+    fail_over(2);
+    (void)redlock_connect(&client, 1000);
+    net_pass(GUARD * MS);
+    model_node_promote(&net.hosts[NEW].node, 2001);
+    reopen();
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
+    CHECK(says("no vote for another 20 s"));
+    net_pass(GUARD * MS - 1000 * MS);
+    reopen();
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
+    CLOSE(0);
+}
+
+/* It was cut off, and is named again before it was made a replica: no new history, the same run_id,
+ * up for long. */
+static void go_back(void)
+{
+    name_master(0, 2, "n3", 2);
+}
+
+TEST(s31_an_old_master_that_is_named_again_has_no_vote_for_the_guard)
+{
+    WATCHED;
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    fail_over(2);
+    net_pass(GUARD * MS / 2);
+    go_back();
+    CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);
+    CHECK(says("no vote for another "));
+    net_pass(GUARD * MS);
+    CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);
+    CLOSE(0);
+}
+
+TEST(s31_nor_has_it_for_a_client_that_knows_nothing_of_before)
+{
+    WATCHED;
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    CHECK(has_time(OLD));
+    net_pass(10 * GUARD * (uint64_t)MS);
+    go_back();
+    reopen();
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
+    CHECK(says("no vote for another 20 s"));
+    CLOSE(0);
+}
+
+/* The connection breaks when no failover was: the client knows the server for long. */
+TEST(s31_a_connection_that_breaks_within_a_reign_costs_no_guard)
+{
+    WATCHED;
+    fail_over(2);
+    (void)redlock_connect(&client, 1000);
+    net_pass(GUARD * MS);
+    CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    model_flush(&net.hosts[NEW].node);      /* The time that was left is gone, too. */
+    node_cut(NEW);
+    net_pass(200 * MS);
+    CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);
+    CLOSE(0);
+}
+
+TEST(s31_a_clock_that_was_set_back_costs_the_guard)
+{
+    WATCHED;
+    fail_over(2);
+    (void)redlock_connect(&client, 1000);
+    net_pass(GUARD * MS);
+    net.hosts[NEW].node.wall_offset_us -= 2 * (int64_t)GUARD * MS;
+    reopen();
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
+    CHECK(says("no vote for another 20 s"));
+    CLOSE(0);
+}
+
+/* A client that knows the server for long, but not its new history. */
+TEST(s31_a_client_that_knew_the_master_before_believes_no_more_than_the_time_that_was_left)
+{
+    WATCHED;
+    fail_over(2);
+    (void)redlock_connect(&client, 1000);
+    net_pass(100 * GUARD * (uint64_t)MS);
+    CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    model_node_promote(&net.hosts[NEW].node, 2001);
+    node_cut(NEW);
+    CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);
+    CHECK(says("no vote for another "));
+    CLOSE(0);
+}
+
+TEST(a_master_that_refuses_the_script_has_its_guard_each_time)
+{
+    WATCHED;
+    fail_over(2);
+    net.hosts[NEW].node.noperm = "GET";
+    (void)redlock_connect(&client, 1000);
+    CHECK(!has_time(NEW) && says("no vote for another 20 s"));
+    net_pass(GUARD * MS);
+    CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);
+    CLOSE(0);
+}
+
+/* The answer to the script, behind that to EVAL of nothing. */
+static void plan_answer(const char *answer)
+{
+    model_node_plan(
+        &net.hosts[NEW].node,
+        (struct model_answer){ .command = "EVAL", .bytes = "$-1\r\n", .size = 5, .times = 1 });
+    model_node_plan(&net.hosts[NEW].node,
+                    (struct model_answer){
+                        .command = "EVAL", .bytes = answer, .size = strlen(answer), .times = 1 });
+}
+
+TEST(an_answer_to_the_script_that_is_none_ends_the_connection)
+{
+    WATCHED;
+    fail_over(2);
+    plan_answer("-NOAUTH Authentication required.\r\n");
+    (void)redlock_connect(&client, 1000);
+    CHECK(!has_time(NEW) && says("NOAUTH"));
+    CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);
+    CHECK(has_time(NEW));       /* By the next connection. */
+    reopen();
+    plan_answer("+OK\r\n");
+    (void)redlock_connect(&client, 100);
+    CHECK(says("an answer of the wrong type in the handshake"));
+    CLOSE(0);
+}
+
+TEST(a_master_that_tells_nothing_of_itself_and_is_trusted_votes)
+{
+    WATCHED;
+    redlock_close(&client, 0);
+    options.engine.trust_unknown = true;
+    net.hosts[NEW].node.noperm = "INFO";
+    CHECK_INT(open_at(ADDRESS), REDLOCK_OK);
+    fail_over(2);
+    CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);
+    CLOSE(0);
+}
+
+/* With subscriptions, which ask for no age. */
+TEST(durable_nodes_and_masters_behind_sentinels_are_in_one_list)
+{
+    WATCHED;
+    redlock_close(&client, 0);
+    options.engine.wake_ups = true;
+    net.has_trace = false;
+    options.trace = NULL;
+    CHECK_INT(open_at("redis://n4?durable=1 sentinel://n0,n1,n2/mymaster"), REDLOCK_OK);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    redlock_lock_init(&other_door);
+    CHECK(redlock_acquire(&client, &other_door, "door", 10000, 300) != REDLOCK_OK);
+    CHECK(has_time(OLD) && !has_time(NEW));
+    CLOSE(0);
+}
+
+TEST(nothing_is_left_on_a_master_that_was_no_replica_for_others_to_believe)
+{
+    WATCHED;
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    net.hosts[OLD].node.started_us = net.now_us;    /* It is another process at the same address. */
+    model_node_restart(&net.hosts[OLD].node, 77, true, net.now_us);
+    node_cut(OLD);
+    reopen();
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
+    CHECK(says("restarted "));
+    CLOSE(0);
+}
+
+/* The commands are on their way when the sentinels change their minds: the answers do not count. */
+static void change_minds(unsigned last)
+{
+    fail_over(last);
+}
+
+TEST(s31_an_answer_that_comes_after_the_sentinels_have_named_another_master_does_not_count)
+{
+    for (uint64_t at = 0; at < 2000; at += 50) {
+        WATCHED;
+        CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+        net_plan(net.now_us + at, change_minds, 2);
+        const uint64_t began = net.now_us;
+        const enum redlock_status status = ACQUIRE(&door, 0);
+        /* Else it was asked before. */
+        CHECK(status != REDLOCK_OK || began + at + 400 >= net.now_us);
+        CHECK(!has_key(NEW));
+        CLOSE(0);
+    }
+}
+
+TEST(s31_without_an_answer_of_the_sentinels_the_master_s_does_not_count)
+{
+    WATCHED;
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    for (unsigned k = 0; k < SENTINELS; k++) node_hang(k);
+    CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);
+    CHECK(says("0 of 3 sentinels name a master; n0:26379: "));
+    for (unsigned k = 0; k < SENTINELS; k++) node_wake(k);
+    CHECK_INT(ACQUIRE(&door, 12000), REDLOCK_OK);
+    CLOSE(0);
+}
+
+/* Each step looks at all sessions, whether their descriptors are ready or not. */
+TEST(s31_an_answer_that_is_there_waits_for_the_sentinels)
+{
+    struct loop loop = { .steps_ready = false };
+    WATCHED;
+    struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    for (unsigned k = 0; k < SENTINELS; k++) net.hosts[k].delay_us = 5 * MS;
+    const uint64_t began = net.now_us;
+    CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_OK);
+    while (redlock_lock_status(&door) == REDLOCK_PENDING) (void)loop_turn(&loop, net.now_us + MS);
+    CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
+    CHECK(net.now_us >= began + 10 * MS);
+    CLOSE(0);
+}
+
+/* ---- Sentinels that are no good ---- */
+
+static void check_words_of(const char *answer, const char *expected)
+{
+    WATCHED;
+    for (unsigned k = 0; k < SENTINELS; k++)
+        model_node_plan(&net.hosts[k].node, (struct model_answer){ .command = "SENTINEL",
+                                                                   .bytes = answer,
+                                                                   .size = strlen(answer),
+                                                                   .times = UINT32_MAX });
+    CHECK(ACQUIRE(&door, 500) != REDLOCK_OK);
+    CHECK(says(expected));
+    if (!says(expected)) printf("# %s\n", words());
+    CLOSE(0);
+}
+
+#define NO_ADDRESS "n0:26379: its answer has no address, or no epoch"
+
+TEST(a_sentinel_that_answers_nonsense_says_so)
+{
+    static char long_answer[1000];
+    memset(long_answer, 'x', sizeof long_answer - 1);
+    long_answer[0] = '+';
+    check_words_of("-NOAUTH Authentication required.\r\n",
+                   "n0:26379: NOAUTH Authentication required.");
+    check_words_of("-ERR unknown command 'SENTINEL'\r\n",
+                   "n0:26379: ERR unknown command 'SENTINEL'");
+    check_words_of("*6\r\n$2\r\nip\r\n$2\r\nn3\r\n$4\r\nport\r\n$5\r\n66666\r\n$12\r\nconfig-"
+                   "epoch\r\n$1\r\n0\r\n",
+                   NO_ADDRESS);
+    check_words_of("*4\r\n$2\r\nip\r\n$2\r\nn3\r\n$4\r\nport\r\n$4\r\n6379\r\n", NO_ADDRESS);
+    check_words_of("*6\r\n$2\r\nip\r\n$2\r\nn3\r\n$4\r\nport\r\n$4\r\n6379\r\n$12\r\nconfig-"
+                   "epoch\r\n$2\r\n-1\r\n",
+                   NO_ADDRESS);
+    check_words_of("*2\r\n$4\r\nname\r\n$8\r\nmymaster\r\n",
+                   "n0:26379: it knows no master of that name");
+    check_words_of("*-1\r\n", "n0:26379: its answer has no fields, or too many");
+    check_words_of("*400\r\n", "n0:26379: its answer has no fields, or too many");
+    check_words_of("-ERR No such master with that name\r\n+OK\r\n",
+                   "n0:26379: an answer that nobody asked for");
+    check_words_of("\r\n", "n0:26379: an empty answer");
+    check_words_of(long_answer, "n0:26379: its answer is too long");
+}
+
+TEST(a_login_is_for_the_sentinels)
+{
+    WATCHED;
+    redlock_close(&client, 0);
+    for (unsigned k = 0; k < SENTINELS; k++) {
+        net.hosts[k].node.user = "watch";
+        net.hosts[k].node.password = "pw@1";
+    }
+    CHECK_INT(open_at("sentinel://watch:pw%401@n0,n1:26379,n2/mymaster"), REDLOCK_OK);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CLOSE(0);
+    CHECK_INT(open_at("sentinel://watch:bad@n0,n1,n2/mymaster"), REDLOCK_OK);
+    redlock_lock_init(&door);
+    CHECK(ACQUIRE(&door, 500) != REDLOCK_OK);
+    CHECK(says("WRONGPASS"));
+    CLOSE(0);
+}
+
+TEST(connections_to_sentinels_may_break_after_any_byte)
+{
+    for (size_t bytes = 0; bytes < 80; bytes++) {
+        WATCHED;
+        for (unsigned k = 0; k < 2; k++)
+            net.hosts[k].sever_to_client = net.hosts[k].sever_to_node = bytes;
+        CHECK(ACQUIRE(&door, 1000) != REDLOCK_BAD_STATE);
+        for (unsigned k = 0; k < 2; k++)
+            net.hosts[k].sever_to_client = net.hosts[k].sever_to_node = SIZE_MAX;
+        for (unsigned k = 0; k < 2; k++) node_cut(k);
+        redlock_lock_init(&door);
+        CHECK_INT(ACQUIRE(&door, 12000), REDLOCK_OK);
+        CLOSE(0);
+    }
+}
+
+/* ---- In a loop, and beside other nodes ---- */
+
+TEST(a_loop_of_the_caller_s_waits_for_the_sentinels_too)
+{
+    struct loop loop = { .steps_ready = true };
+    WATCHED;
+    struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
+    CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_OK);
+    loop_until(&loop, &door, net.now_us + 1000 * MS);
+    CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
+    CHECK(loop.zeros_max <= 3);
+    CLOSE(0);
+}
+
+TEST(a_master_behind_sentinels_is_one_of_several_nodes)
+{
+    WATCHED;
+    redlock_close(&client, 0);
+    CHECK_INT(open_at("sentinel://n0,n1,n2/mymaster, n4"), REDLOCK_OK);
+    CHECK_INT(redlock_node_count(&client), 2);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK(has_key(OLD) && has_key(NEW));
+    /* No majority has sent anybody to a server that is named by its address. */
+    CHECK(has_time(OLD) && !has_time(NEW));
+    CLOSE(0);
+}
+
+/* ---- Addresses ---- */
+
+static void check_refused(const char *address, size_t at, const char *text)
+{
+    CHECK_INT(open_at(address), REDLOCK_BAD_ADDRESS);
+    CHECK_INT(mistake.at, at);
+    CHECK(strstr(mistake.text, text) != NULL);
+    if (!strstr(mistake.text, text)) printf("# %s: %s\n", address, mistake.text);
+}
+
+TEST(an_address_that_is_wrong_is_refused_with_its_place)
+{
+    static char long_name[200] = "sentinel://n0/";
+    WATCHED;
+    redlock_close(&client, 0);
+    check_refused("sentinel://n0,n1,n2", 19, "the master's name is missing");
+    check_refused("sentinel://n0,n1,n2/", 20, "the master's name is missing");
+    check_refused("sentinel://n0/my*master", 14,
+                  "the master's name is missing, or not 1 to 64 letters");
+    check_refused("sentinel://n0/m?managed=1", 15, "has no options");
+    check_refused("sentinel://n0?durable=1,n1/m", 13, "has no options");
+    check_refused("sentinel://n0,,n2/m", 14, "a comma too many");
+    check_refused("sentinel:///m", 11, "a comma too many, or no sentinel");
+    check_refused("sentinel://n0,n1:0/m", 17, "port");
+    check_refused("n4,sentinel://n0,n1:x/m", 20, "port");
+    check_refused("sentinel://user:p%zz@n0/m", 17, "%");
+    memset(long_name + 14, 'm', 64);
+    CHECK_INT(open_at(long_name), REDLOCK_OK);
+    redlock_close(&client, 0);
+    long_name[14 + 64] = 'm';
+    check_refused(long_name, 14, "not 1 to 64 letters");
+    CHECK_INT(open_at("SENTINEL://n0/m"), REDLOCK_OK);
+    redlock_close(&client, 0);
+    options.sentinels = NULL;
+    check_refused("sentinel://n0/m", 0, "redlock_use_sentinels");
+}
+
+/* Sixteen sentinels, and sixteen descriptors of others, are the most. */
+TEST(limits_are_told_at_the_first_one_too_many)
+{
+    char address[400] = "sentinel://n0";
+    WATCHED;
+    redlock_close(&client, 0);
+    for (unsigned k = 1; k < REDLOCK_SENTINELS_MAX; k++) strcat(address, ",n0");
+    strcat(address, "/m");
+    CHECK_INT(open_at(address), REDLOCK_OK);
+    redlock_close(&client, 0);
+    options.engine.wake_ups = true;
+    for (unsigned k = 1; k < 8; k++) strcat(address, ",n0");
+    CHECK_INT(open_at(address), REDLOCK_OK);
+    CHECK_INT(redlock_fd_count(&client), REDLOCK_FDS_MAX);
+    redlock_close(&client, 0);
+    strcat(address, ",n0");
+    CHECK_INT(open_at(address), REDLOCK_BAD_CONFIG);
+    CHECK(strstr(mistake.text, "more than 32 descriptors") != NULL);
+    strcpy(address, "sentinel://n0");
+    for (unsigned k = 1; k <= REDLOCK_SENTINELS_MAX; k++) strcat(address, ",n0");
+    strcat(address, "/m");
+    check_refused(address, 13 + 3 * 15 + 1, "too many sentinels");
+}
+
+TAP_MAIN

@@ -1,5 +1,0 @@
-/* Every input that tests/fuzz has kept for this target, as a plain test. */
-#include "../fuzz/fuzz_engine.c"
-#include "../fuzz/replay.h"
-
-REPLAY("engine")
