@@ -136,6 +136,15 @@ all_can_be_run() {
 }
 check 'test scripts are executable' all_can_be_run
 
+# The Makefile looks in the folders of tests/unit alone, and lists name a test without its folder.
+all_are_found() {
+    find tests/unit -name 'test_*.c' -o -name '*.t' >"$made/tests"
+    [ -s "$made/tests" ] || return 1
+    { grep -v '^tests/unit/[^/]*/[^/]*$' "$made/tests"; sed 's|.*/||' "$made/tests" | sort | uniq -d; } >"$made/lost"
+    ! grep . "$made/lost"
+}
+check 'each unit test lies in a folder of tests/unit, and no two have the same name' all_are_found
+
 # ---- What tests use ----
 
 # Commands that tests take for granted. tests/bare/run sees that a minimal Debian has them, with gcc,
