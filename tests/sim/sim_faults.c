@@ -101,14 +101,24 @@ static void spread(struct sim_world *world, const struct sim_fault *fault,
     }
 }
 
+/* No client knows yet that it has restarted, so its guard may not be over by any clock. */
+static bool has_lately_restarted(const struct sim_world *world, unsigned node)
+{
+    const uint64_t guard_ms = world->options.guard_ms + 2 * (uint64_t)world->options.skew_ms;
+    return world->reborn_at[node] > 0 &&
+           world->cluster->now_us < world->reborn_at[node] + 2 * guard_ms * MS;
+}
+
 /* The address leads to a server that claims to be another node's. Its keys are neither's, but
- * nobody can tell.
+ * nobody can tell. A server that has just lost its keys claims nothing, since a client that has
+ * met the other one there would go on with it.
  * Half of them seem to have moved there, so the connections to the other node break after
  * a few answers. */
 static void begin_twin(struct sim_world *world, const struct sim_fault *fault)
 {
     const unsigned other = (fault->node + 1) % world->options.node_count;
     struct model_node *node = node_of(world, fault);
+    if (has_lately_restarted(world, fault->node)) return;
     memcpy(node->run_id, world->cluster->hosts[other].node.run_id, sizeof node->run_id);
     for (unsigned c = 0; fault->amount & 1 && c < world->options.client_count; c++)
         world->cluster->links[c][other].to_client = (struct cluster_sever){
