@@ -43,6 +43,7 @@ enum {
     CI_PINNED = 560, CI_FRESH = 280, CI_CLASS_WORLDS = 20,
     /* Waiters that are queued on a quorum when another comes are rare. */
     FAIR_TIMES = 2,
+    SOAK_MIXED = 120, SOAK_CLASS = 16,
     CANARY_CPU_S = 60,
     SHRINK_CPU_S = 15,
     /* CPU time of one world, many times as much as the longest needs. Only a call that never
@@ -324,17 +325,26 @@ static void check_traffic(const struct sim_totals *totals)
     check(rare == 0, "each kind of fault was injected %d times or more", FAULT_MIN);
 }
 
+static void check_unbroken(const char *which, uint64_t first, const struct sim_totals *totals)
+{
+    check(totals->violations == 0 && totals->worlds > 0,
+          "%s: no rule was broken in %llu worlds from seed %llu on", which,
+          (unsigned long long)totals->worlds, (unsigned long long)first);
+}
+
+static void explain_violations(const struct sim_totals *totals, enum sim_class class)
+{
+    if (totals->violations == 0) return;
+    printf("%llu violations, the first with seed %llu\n", (unsigned long long)totals->violations,
+           (unsigned long long)totals->first_seed);
+    explain(totals->first_seed, class);
+}
+
 static struct sim_totals run_promised(const char *which, const struct batch *batch)
 {
     const struct sim_totals totals = run_batch(batch);
-    check(totals.violations == 0 && totals.worlds > 0,
-          "%s: no rule was broken in %llu worlds from seed %llu on", which,
-          (unsigned long long)totals.worlds, (unsigned long long)batch->first);
-    if (totals.violations > 0) {
-        printf("%llu violations, the first with seed %llu\n", (unsigned long long)totals.violations,
-               (unsigned long long)totals.first_seed);
-        explain(totals.first_seed, batch->class);
-    }
+    check_unbroken(which, batch->first, &totals);
+    explain_violations(&totals, batch->class);
     return totals;
 }
 
@@ -403,14 +413,23 @@ static void run_ci(struct sim_totals *sum)
     check_rules(sum);
 }
 
+/* Turns of all faults at once, and of each promised class that is not among them. */
 static void run_soak(unsigned seconds, struct sim_totals *sum)
 {
     const time_t now = time(NULL);
-    const struct batch batch = {
-        .class = SIM_CLASS_COUNT, .first = (uint64_t)now * FRESH_SEEDS, .count = FOR_EVER / 2,
-        .until = now + (time_t)seconds
-    };
-    *sum = run_promised("fresh seeds", &batch);
+    const uint64_t first = (uint64_t)now * FRESH_SEEDS;
+    struct batch batch = { .first = first, .until = now + (time_t)seconds };
+    for (unsigned turn = SIM_CLASS_COUNT; has_time(&batch); turn++) {
+        if (turn > SIM_CLASS_COUNT) turn = SIM_CLASS_ALL + 1;
+        if (turn < SIM_CLASS_COUNT && !sim_class_is_promised((enum sim_class)turn)) continue;
+        batch.class = (enum sim_class)turn;
+        batch.count = turn == SIM_CLASS_COUNT ? SOAK_MIXED : SOAK_CLASS;
+        const struct sim_totals totals = run_batch(&batch);
+        explain_violations(&totals, batch.class);
+        sim_totals_add(sum, &totals);
+        batch.first += batch.count;
+    }
+    check_unbroken("fresh seeds", first, sum);
     /* Some faults do not occur, and some rules have no cases, within a few seconds. */
     if (sum->worlds < CI_PINNED) return;
     check_traffic(sum);
