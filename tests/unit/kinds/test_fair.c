@@ -968,6 +968,7 @@ TEST(s14_a_doorway_waits_for_a_node_that_is_far_away)
     RUN_MS(2000);
     FAIR(0, 0);
     polls = CALLS(0, "ACQUIRE");
+    LOCK(1)->woken = 7;     /* As of an earlier operation. */
     START_FAIR(1, WAIT);
     RUN_MS(460);
     for (unsigned k = 0; k < 2; k++) CHECK_INT(queued_on(cluster, k), 1);

@@ -174,6 +174,7 @@ TEST(what_a_node_would_not_take_can_be_tried_again_at_once)
     CHECK_INT(redlock_owed(LOCK(0)), 3);
     NODE(0)->condition = NODE(1)->condition = NODE(2)->condition = MODEL_WELL;
     redlock_pay(ENGINE(0), LOCK(0), CLIENT_NOW(0));
+    CHECK_INT(LOCK(0)->wake_at, LOCK(0)->owed_until);   /* Not when the next try was due. */
     RUN_MS(1);
     EXPECT_KEY_ABSENT_ON_ALL("door");
     CHECK(IDLE(0));
