@@ -27,9 +27,8 @@ static const void *copy_names(struct redlock_parted *parted, const struct redloc
     REDLOCK_ASSERT(count > 0 && count <= REDLOCK_SET_MAX);
     for (unsigned i = 0; i < count; i++) {
         memcpy(to, names[i].bytes, names[i].size);
-        parted->set[i] = (struct redlock_name){
-            .bytes = to, .size = names[i].size, .shared = names[i].shared
-        };
+        parted->set[i] = names[i];
+        parted->set[i].bytes = to;
         to += names[i].size;
     }
     REDLOCK_ASSERT(to <= parted->bytes + REDLOCK_RESOURCE_MAX);
@@ -43,7 +42,7 @@ void redlock_part(struct redlock_client *c, struct redlock_lock *lock)
 {
     bool owes = redlock_let_go(&c->engine, lock, redlock_now_us());
 
-    if (owes) redlock_cancel(&c->engine, lock, redlock_now_us());
+    redlock_cancel(&c->engine, lock, redlock_now_us());
     for (unsigned i = 0; i < REDLOCK_PARTED_MAX; i++) {
         struct redlock_parted *parted = &c->parted[i];
         drop_if_idle(c, parted);

@@ -29,7 +29,7 @@ enum {
     NET_DESCRIPTORS_MAX = 8192,
     NET_PIECES_MAX = 64,
     NET_ACTIONS_MAX = 16,
-    NET_FIRST_DESCRIPTOR = 3,
+    NET_FIRST_DESCRIPTOR = 0,   /* As in a daemon that has closed its input. */
     NET_BUSY_MAX = 64,      /* Waits in one millisecond in which nothing moves. */
     NET_WAITS_MAX = 200000, /* Waits in one test. */
     NET_MOVED_MAX = 4096,

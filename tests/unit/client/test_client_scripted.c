@@ -717,6 +717,34 @@ TEST(a_close_ends_with_its_wait_and_waits_for_no_node_that_is_away)
     CHECK(taken_ms(began) <= NODE_TIMEOUT);
 }
 
+static void all_are(enum model_condition condition)
+{
+    for (unsigned k = 0; k < net.node_count; k++) net.hosts[k].node.condition = condition;
+}
+
+/* The next try would be due a second later. The first of two may be paid by then. */
+TEST(a_close_tries_at_once_what_nodes_would_not_take)
+{
+    for (volatile unsigned paid = 0; paid < 2; paid++) {
+        CLIENT(3);
+        CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+        CHECK_INT(ACQUIRE(&gate, 0), REDLOCK_OK);
+        CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
+        all_are(MODEL_MISCONF);
+        (void)redlock_release(&client, &door, NULL);
+        CHECK_INT(redlock_run_for(&client, NULL, 500), REDLOCK_OK);
+        (void)redlock_release(&client, &gate, NULL);
+        CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
+        CHECK_INT(keys(), 6);
+        all_are(MODEL_WELL);
+        if (paid) CHECK_INT(redlock_run_for(&client, NULL, 600), REDLOCK_OK);
+        CHECK_INT(keys(), paid ? 3 : 6);
+        if (paid) redlock_part(&client, &door);     /* It makes room. */
+        CLOSE(100);
+        CHECK_INT(keys(), 0);
+    }
+}
+
 TEST(a_close_leaves_what_is_held_and_forgets_the_password)
 {
     WORLD(3);
@@ -987,21 +1015,53 @@ TEST(a_debt_that_is_paid_makes_room_for_another)
     CLOSE(1000);
 }
 
+/* How often the engine has forgotten a lock since the events were last read. */
+static unsigned forgotten(struct redlock_event_ring *events)
+{
+    struct redlock_event event;
+    unsigned count = 0;
+    while (redlock_next_event(events, &event)) count += event.kind == REDLOCK_EVENT_FORGOTTEN;
+    return count;
+}
+
+/* Metrics count locks by these events. */
+TEST(a_lock_that_was_parted_from_is_forgotten_once_when_it_is_idle)
+{
+    struct redlock_event_ring events;
+    struct redlock_event ring[256];
+    CLIENT(3);
+    redlock_use_events(redlock_engine(&client), &events, ring, 256);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    net.hosts[2].delay_us = 5 * MS;
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, NULL, 30), REDLOCK_OK);
+    CHECK_INT(forgotten(&events), 0);       /* It has moved, and owed something. */
+    redlock_part(&client, &gate);
+    CHECK_INT(forgotten(&events), 2);
+    redlock_part(&client, &gate);
+    CHECK_INT(forgotten(&events), 1);
+    CLOSE(0);
+}
+
 /* The set is sorted in place, and its names are the caller's too. */
 TEST(a_debts_names_are_the_clients_own)
 {
-    for (volatile unsigned i = 0; i < 2; i++) {
+    for (volatile unsigned i = 0; i < 3; i++) {
         /* No copy of it is in the lock. */
-        char name[REDLOCK_NAME_COPY_MAX + 1], names[2][5] = { "hall", "gate" };
+        char name[REDLOCK_NAME_COPY_MAX + 1], names[3][8] = { "hallway", "garage", "loft" };
         struct redlock_name set[] = {
-            { .bytes = names[0], .size = 4 }, { .bytes = names[1], .size = 4 }
+            { .bytes = names[0], .size = 7, .shared = i == 2 },
+            { .bytes = names[1], .size = 6 },
+            { .bytes = names[2], .size = 4 }
         };
         struct redlock_request request = {
             .resource = name, .resource_size = sizeof name, .ttl_ms = 10000
         };
         CLIENT(3);
         memset(name, 'n', sizeof name);
-        if (i == 1) request.set = set, request.set_count = 2;
+        if (i >= 1) request.set = set, request.set_count = 3;
+        if (i == 2) request.kind = &redlock_shared;
         CHECK_INT(redlock_acquire_request(&client, &door, &request), REDLOCK_OK);
         CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
         node_kill(1);
@@ -1098,14 +1158,14 @@ TEST(a_longer_name_and_a_set_are_the_callers_and_not_copied)
 TEST(a_name_that_is_not_copied_and_has_changed_is_refused_and_nothing_is_lost)
 {
     for (volatile unsigned i = 0; i < 3; i++) {
-        char name[REDLOCK_NAME_COPY_MAX + 1], hall[] = "hall";
+        char name[REDLOCK_NAME_COPY_MAX + 1], hall[] = "hallway";
         struct redlock_name set[] = {
-            { .bytes = "gate", .size = 4 }, { .bytes = hall, .size = 4 }
+            { .bytes = "gate", .size = 4 }, { .bytes = hall, .size = sizeof hall - 1 }
         };
         struct redlock_request request = {
             .resource = name, .resource_size = sizeof name, .ttl_ms = 10000
         };
-        char *changed = i == 1 ? hall : name + sizeof name - 1, was;
+        char *changed = i == 1 ? hall + sizeof hall - 2 : name + sizeof name - 1, was;
         CLIENT(3);
         memset(name, 'n', sizeof name);
         if (i == 1) request.set = set, request.set_count = 2;
