@@ -35,6 +35,7 @@ REDLOCK_INLINE uint64_t sooner(uint64_t a, uint64_t b)
 enum sentinel_verdict {
     SENTINELS_NOTHING,
     SENTINELS_GO_ON,        /* Its node's master is known, so it can connect. */
+    SENTINELS_READ,         /* They name the master that it is connected to. */
     SENTINELS_END           /* They name another master, or nobody. */
 };
 

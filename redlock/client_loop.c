@@ -201,16 +201,17 @@ static enum redlock_status tick_engine(struct redlock_client *c, uint64_t now_us
     return status;
 }
 
-/* S31: sessions go on, or end, after what the sentinels have answered. */
+/* S31: sessions go on, or end, after what the sentinels have answered. What has come is read before
+ * more is sent, which waits for the sentinels again. */
 static void heed_sentinels(struct redlock_client *c, uint64_t now_us)
 {
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
-        bool asks = c->sockets[k].name_state == NAME_ASKED && client_awaits_name(c, k);
         char why[REDLOCK_ERROR_MAX];
 
-        switch (c->sentinels->calls->judge(c, k, c->sockets[k].fd >= 0, asks, now_us, why,
-                                           sizeof why)) {
+        switch (c->sentinels->calls->judge(c, k, c->sockets[k].fd >= 0, client_awaits_name(c, k),
+                                           now_us, why, sizeof why)) {
         case SENTINELS_GO_ON: client_go_on_connecting(c, k); break;
+        case SENTINELS_READ:  receive_rest(c, k, RECEIVES_MAX); break;
         case SENTINELS_END:   client_end_connection(c, k, why); break;
         default:              break;
         }
@@ -221,7 +222,10 @@ enum redlock_status client_act_on_time(struct redlock_client *c, uint64_t now_us
 {
     enum redlock_status status;
 
-    if (c->sentinels) heed_sentinels(c, now_us);
+    if (c->sentinels) {
+        heed_sentinels(c, now_us);
+        if (redlock_time_us(&c->engine) > now_us) now_us = redlock_time_us(&c->engine);
+    }
     status = tick_engine(c, now_us);
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) serve_session(c, k);
     /* Sessions that have sent are to be asked for. */

@@ -572,7 +572,7 @@ static enum sentinel_verdict judge_gate(struct redlock_client *c, unsigned k, bo
     if (named) {
         gate->turn = 0;
         gate->number = watched->number;
-        return is_connected ? SENTINELS_NOTHING : SENTINELS_GO_ON;
+        return is_connected ? SENTINELS_READ : SENTINELS_GO_ON;
     }
     if (gate->turn == 0 || now_us < gate->late_at) return SENTINELS_NOTHING;
     explain_no_majority(c, watched, gate->turn, why, room);

@@ -102,6 +102,18 @@ static inline void all_welcome(enum net_welcome welcome)
     for (unsigned k = 0; k < net.node_count; k++) net.hosts[k].welcome = welcome;
 }
 
+/* Takes events out, of which there are some, each later than the one before or at the same time. */
+static inline bool time_goes_on(struct redlock_event_ring *events)
+{
+    struct redlock_event event;
+    uint64_t at_us = 0;
+    while (redlock_next_event(events, &event)) {
+        if (event.at_us < at_us) return false;
+        at_us = event.at_us;
+    }
+    return at_us > 0;
+}
+
 /* ---- A loop of the caller's ---- */
 
 struct loop {

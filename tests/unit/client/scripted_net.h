@@ -116,6 +116,7 @@ static struct {
     unsigned line_count;            /* No line from this one on was ever used. */
     struct net_descriptor descriptors[NET_DESCRIPTORS_MAX];
     int next_descriptor;            /* The next number if new_numbers is set. */
+    bool has_no_input;              /* Standard input is closed, so the first number is 0. */
     struct net_action actions[NET_ACTIONS_MAX];
     bool was_written;
     bool has_lookups;               /* There was one. */
@@ -426,7 +427,7 @@ static inline void net_plan(uint64_t at, void (*act)(unsigned argument), unsigne
 
 static inline int descriptor_open(enum net_kind_of kind, unsigned line)
 {
-    int fd = NET_FIRST_DESCRIPTOR;
+    int fd = net.has_no_input ? 0 : NET_FIRST_DESCRIPTOR;
     if (net.is_full || net_happens(net.full)) return -EMFILE;
     if (net.new_numbers) fd = net.next_descriptor++;
     while (fd < NET_DESCRIPTORS_MAX && net.descriptors[fd].kind != NET_CLOSED) fd++;

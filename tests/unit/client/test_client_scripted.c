@@ -118,13 +118,50 @@ TEST(without_descriptors_no_node_has_a_vote_and_with_them_they_have)
 TEST(a_server_that_turns_us_away_is_quoted)
 {
     char words[REDLOCK_ERROR_MAX];
-    CLIENT(1);
-    net.hosts[0].node.banner = "-ERR max number of clients reached\r\n";
-    net.hosts[0].delay_us = 0;
+    CLIENT(2);
+    net.hosts[1].node.banner = "-ERR max number of clients reached\r\n";
+    net.hosts[1].delay_us = 0;
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_NO_QUORUM);
-    redlock_describe_node(redlock_engine(&client), 0, net.now_us, words, sizeof words);
+    redlock_describe_node(redlock_engine(&client), 1, net.now_us, words, sizeof words);
     CHECK_STR(words, "ERR max number of clients reached");
     CLOSE(0);
+}
+
+TEST(a_connection_that_is_lost_when_bytes_are_sent_is_lost_once)
+{
+    const struct redlock_request request = {
+        .resource = "door", .resource_size = 4, .ttl_ms = 10000
+    };
+    CLIENT(1);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_OK);
+    node_cut(0);
+    CHECK_INT(redlock_step_ready(&client, 0), REDLOCK_OK);
+    CHECK_INT(redlock_engine(&client)->nodes[0].failures, 1);
+    CLOSE(0);
+}
+
+/* A daemon may have closed its standard input, so that a socket or a look-up is descriptor 0. */
+TEST(descriptor_0_is_one_like_any_other)
+{
+    for (volatile unsigned i = 0; i < 2; i++) {
+        struct loop loop = { 0 };
+        WORLD(1);
+        net.has_no_input = true;
+        net.hosts[0].is_name = i == 1;
+        options.interruptible = false;
+        OPEN;
+        CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);
+        CHECK_INT(redlock_fd(&client, 0), i);   /* The look-up's is closed when the step is over. */
+        CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+        node_cut(0);
+        loop_until(&loop, NULL, net.now_us + 2000 * MS);
+        CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);
+        node_hang(0);
+        CHECK_INT(redlock_extend(&client, &door, 20000), REDLOCK_NO_QUORUM);
+        loop_until(&loop, NULL, net.now_us + 2000 * MS);
+        CLOSE(0);
+    }
 }
 
 /* The first address refuses late, the second connects at once and breaks with the first byte. */
@@ -270,17 +307,6 @@ TEST(answers_that_are_there_count_before_the_deadlines_that_have_passed)
     }
 }
 
-static bool time_goes_on(struct redlock_event_ring *events)
-{
-    struct redlock_event event;
-    uint64_t at_us = 0;
-    while (redlock_next_event(events, &event)) {
-        if (event.at_us < at_us) return false;
-        at_us = event.at_us;
-    }
-    return at_us > 0;
-}
-
 /* One look at the clock judges the bytes of all connections, and one of them is lost before the
  * others are read. */
 TEST(the_engines_time_does_not_go_back_in_a_step_in_which_a_connection_is_lost)
@@ -365,6 +391,7 @@ TEST(without_random_bytes_nothing_is_acquired_and_the_lock_is_as_before)
         CHECK_INT(redlock_release(&client, &gate, NULL), REDLOCK_OK);
     }
     net.is_starved = true;
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);       /* It wants none. */
     for (unsigned i = 0; i < 6; i++) {
         const enum redlock_status status = ACQUIRE(&gate, 5000);
         CHECK(status == REDLOCK_OK || status == REDLOCK_NO_ENTROPY);
@@ -376,6 +403,29 @@ TEST(without_random_bytes_nothing_is_acquired_and_the_lock_is_as_before)
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     CHECK(is_quorum(held_on(&door, "door")));
     CLOSE(1000);
+}
+
+TEST(the_system_is_asked_again_for_random_bytes_after_a_pause)
+{
+    const struct redlock_request request = {
+        .resource = "door", .resource_size = 4, .ttl_ms = 10000
+    };
+    CLIENT(1);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    while (redlock_entropy_wanted(redlock_engine(&client)) == 0) {
+        CHECK_INT(ACQUIRE(&gate, 0), REDLOCK_OK);
+        net.is_starved = true;
+        CHECK_INT(redlock_release(&client, &gate, NULL), REDLOCK_OK);
+    }
+    CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_OK);
+    net_pass(1000 * MS);
+    CHECK_INT(redlock_step(&client), REDLOCK_NO_ENTROPY);
+    net.is_starved = false;
+    net_pass(100 * MS - 1);
+    CHECK_INT(redlock_step(&client), REDLOCK_NO_ENTROPY);
+    net_pass(1);
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);
+    CLOSE(0);
 }
 
 /* ---- Interrupting ---- */
@@ -926,6 +976,43 @@ TEST(a_loop_with_nothing_to_do_sleeps)
     CLOSE(0);
 }
 
+/* Since poll() does not count the time for which the machine sleeps. */
+TEST(a_loop_sleeps_for_no_longer_than_a_second)
+{
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_keep(redlock_engine(&client), &door, 0, net.now_us), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
+    CHECK_INT(redlock_poll_ms(&client), 1000);
+    CLOSE(0);
+}
+
+/* A caller may tell the engine the time, and what it wants then no descriptor reports. */
+TEST(a_loop_does_not_sleep_over_what_a_tick_of_the_caller_s_has_begun)
+{
+    const struct redlock_request request = {
+        .resource = "door", .resource_size = 4, .ttl_ms = 10000
+    };
+    struct loop loop = { 0 };
+    CLIENT(3);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_OK);
+    node_hang(1);
+    loop_until(&loop, &door, net.now_us + 1000 * MS);
+    net_pass(4 * NODE_TIMEOUT * MS);
+    redlock_tick(redlock_engine(&client), net.now_us);
+    CHECK(redlock_wants(redlock_engine(&client), 1) & REDLOCK_WANT_CLOSE);
+    CHECK_INT(redlock_poll_ms(&client), 0);
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);
+    net_pass(5000 * MS);
+    redlock_tick(redlock_engine(&client), net.now_us);
+    CHECK(redlock_wants(redlock_engine(&client), 1) & REDLOCK_WANT_CONNECT);
+    CHECK_INT(redlock_poll_ms(&client), 0);
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);
+    CHECK(redlock_poll_ms(&client) > 0);
+    CLOSE(0);
+}
+
 /* The system gives numbers of closed descriptors anew at once, and the loop must not take one for
  * the other. */
 TEST(a_connection_that_replaces_another_within_a_step_has_another_number)
@@ -953,6 +1040,21 @@ TEST(steps_send_at_once_what_was_begun)
     const unsigned sent = net.sent_count;
     CHECK_INT(redlock_step_ready(&client, 0), REDLOCK_OK);
     CHECK_INT(net.sent_count, sent + 3);
+    CLOSE(0);
+}
+
+TEST(a_step_sends_what_does_not_fit_into_the_buffer_at_once)
+{
+    static struct redlock_lock locks[100];
+    CLIENT(1);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    for (unsigned i = 0; i < 100; i++) {
+        redlock_lock_init(&locks[i]);
+        START(&locks[i], "door", 0);
+    }
+    CHECK_INT(redlock_step_ready(&client, 0), REDLOCK_OK);
+    CHECK(!(redlock_wants(redlock_engine(&client), 0) & REDLOCK_WANT_SEND));
+    CHECK_INT(redlock_run_for(&client, NULL, 1000), REDLOCK_OK);
     CLOSE(0);
 }
 
@@ -1095,6 +1197,11 @@ TEST(what_a_loop_begins_has_the_wall_clock)
     CHECK_INT(redlock_run_for(&client, NULL, 100), REDLOCK_OK);
     CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
     CHECK(redlock_ticket(&door) > 0);
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    request.wall_us = redlock_wall_us() - 1000 * MS;    /* The caller's goes before the client's. */
+    CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_OK);
+    CHECK_INT(door.line.arrived_at, request.wall_us);
+    CHECK_INT(redlock_run_for(&client, NULL, 100), REDLOCK_OK);
     CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
     CLOSE(1000);
     CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_NOT_OPEN);

@@ -350,6 +350,7 @@ TEST(durable_nodes_and_masters_behind_sentinels_are_in_one_list)
     redlock_lock_init(&other_door);
     CHECK(redlock_acquire(&client, &other_door, "door", 10000, 300) != REDLOCK_OK);
     CHECK(has_time(OLD) && !has_time(NEW));
+    CHECK(model_find(&net.hosts[NEW].node, 0, REDLOCK_CANARY, strlen(REDLOCK_CANARY), net.now_us));
     CLOSE(0);
 }
 
@@ -399,6 +400,20 @@ TEST(s31_without_an_answer_of_the_sentinels_the_master_s_does_not_count)
     CLOSE(0);
 }
 
+TEST(s31_descriptor_0_waits_for_the_sentinels_like_any_other)
+{
+    WATCHED;
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    net.has_no_input = true;
+    node_cut(OLD);
+    net_pass(200 * MS);
+    CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);
+    CHECK_INT(redlock_fd(&client, 0), 0);
+    for (unsigned k = 0; k < SENTINELS; k++) node_hang(k);
+    CHECK_INT(redlock_extend(&client, &door, 20000), REDLOCK_NO_QUORUM);
+    CLOSE(0);
+}
+
 /* Each step looks at all sessions, whether their descriptors are ready or not. */
 TEST(s31_an_answer_that_is_there_waits_for_the_sentinels)
 {
@@ -412,6 +427,47 @@ TEST(s31_an_answer_that_is_there_waits_for_the_sentinels)
     while (redlock_lock_status(&door) == REDLOCK_PENDING) (void)loop_turn(&loop, net.now_us + MS);
     CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
     CHECK(net.now_us >= began + 10 * MS);
+    CLOSE(0);
+}
+
+/* A batch waits until the answers to the one before it may be read, and they are read first. */
+TEST(commands_that_follow_each_other_do_not_keep_the_answers_from_being_read)
+{
+    static struct redlock_lock locks[8];
+    struct redlock_event_ring events;
+    struct redlock_event ring[500];
+    unsigned ended = 0;
+    WATCHED;
+    redlock_close(&client, 0);
+    CHECK_INT(open_at("n4, sentinel://n0,n1,n2/mymaster"), REDLOCK_OK);
+    redlock_use_events(redlock_engine(&client), &events, ring, 500);
+    net.creep_us = 1;
+    struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    for (unsigned i = 0; i < 8; i++) {
+        redlock_lock_init(&locks[i]);
+        CHECK_INT(redlock_begin_acquire(&client, &locks[i], &request), REDLOCK_OK);
+        CHECK_INT(redlock_step(&client), REDLOCK_OK);
+        net_pass(50);
+    }
+    for (unsigned i = 0; i < 8; i++) ended += redlock_lock_status(&locks[i]) != REDLOCK_PENDING;
+    CHECK(ended > 0);
+    CHECK(time_goes_on(&events));
+    redlock_use_events(redlock_engine(&client), NULL, NULL, 0);
+    CHECK_INT(redlock_run_for(&client, NULL, 1000), REDLOCK_OK);
+    CLOSE(0);
+}
+
+TEST(a_loop_does_not_sleep_over_the_time_that_a_sentinel_has_to_answer)
+{
+    struct loop loop = { .steps_ready = false };
+    WATCHED;
+    node_hang(0);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    loop_until(&loop, NULL, net.now_us + 10 * MS);
+    CHECK(redlock_poll_ms(&client) > 0 && redlock_poll_ms(&client) < NODE_TIMEOUT);
+    loop_until(&loop, NULL, net.now_us + 10000 * MS);
+    CHECK_INT(redlock_fd(&client, 1), -1);
     CLOSE(0);
 }
 
@@ -511,12 +567,15 @@ TEST(a_master_behind_sentinels_is_one_of_several_nodes)
 {
     WATCHED;
     redlock_close(&client, 0);
-    CHECK_INT(open_at("sentinel://n0,n1,n2/mymaster, n4"), REDLOCK_OK);
+    CHECK_INT(open_at("n4, sentinel://n0,n1,n2/mymaster"), REDLOCK_OK);
     CHECK_INT(redlock_node_count(&client), 2);
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     CHECK(has_key(OLD) && has_key(NEW));
     /* No majority has sent anybody to a server that is named by its address. */
     CHECK(has_time(OLD) && !has_time(NEW));
+    for (unsigned k = 0; k < SENTINELS; k++) node_hang(k);
+    CHECK_INT(redlock_extend(&client, &door, 20000), REDLOCK_NO_QUORUM);
+    CHECK_INT(redlock_vote_of(&door, 0), REDLOCK_VOTE_GRANTED);
     CLOSE(0);
 }
 
