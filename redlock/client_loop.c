@@ -66,8 +66,7 @@ static struct arrival receive_bytes(struct redlock_client *c, unsigned k)
     arrival.data = data;
     arrival.size = transport_of(c, k)->receive(context_of(c, k), k, data, room);
     REDLOCK_ASSERT(arrival.size <= (ptrdiff_t)room);
-    arrival.may_be_more =
-        arrival.size > 0 && ((size_t)arrival.size == room || client_is_at_hand(c, k));
+    arrival.may_be_more = (size_t)arrival.size == room || client_is_at_hand(c, k);
     return arrival;
 }
 
@@ -92,7 +91,7 @@ static void receive_rest(struct redlock_client *c, unsigned k, unsigned count)
     REDLOCK_ASSERT(count <= RECEIVES_MAX);
     while (count-- > 0 && arrival.may_be_more) {
         arrival = receive_bytes(c, k);
-        if (arrival.size != 0) hand_over(c, k, &arrival, redlock_now_us());
+        hand_over(c, k, &arrival, redlock_now_us());
     }
 }
 
@@ -157,13 +156,12 @@ static bool is_begun(const struct redlock_client *c, unsigned k)
 /* Does all that the engine wants of session k and that needs no waiting, except receiving. */
 static void serve_session(struct redlock_client *c, unsigned k)
 {
-    struct redlock_socket *socket = &c->sockets[k];
     unsigned wants = session_wants(c, k);
 
     if (wants & REDLOCK_WANT_CLOSE) client_end_connection(c, k, NULL);
     if ((wants & REDLOCK_WANT_CONNECT) && !is_begun(c, k)) client_begin_connecting(c, k);
-    if (socket->fd >= 0 && !socket->connecting && !is_gated(c, k)) send_output(c, k);
-    REDLOCK_ASSERT(socket->fd >= 0 || !socket->connecting);
+    if (!is_gated(c, k)) send_output(c, k);
+    REDLOCK_ASSERT(c->sockets[k].fd >= 0 || !c->sockets[k].connecting);
 }
 
 /* ---- A step ---- */
@@ -248,7 +246,7 @@ enum redlock_status client_step(struct redlock_client *c, unsigned ready)
         if (c->sockets[k].lookup >= 0) client_finish_lookup(c, k);
         connects = c->sockets[k].connecting;
         if (connects && (ready >> k & 1)) client_finish_connecting(c, k);
-        if (connects || c->sockets[k].fd < 0) ready &= ~(1u << k);
+        if (connects) ready &= ~(1u << k);
     }
     return client_act_on_time(c, receive_all(c, ready) ? redlock_time_us(&c->engine)
                                                        : redlock_now_us());

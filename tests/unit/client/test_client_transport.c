@@ -20,6 +20,7 @@ struct trunk_session {
 static struct trunk {
     struct trunk_session sessions[SESSIONS];
     size_t send_max, receive_max;   /* Bytes per call; 0: any number. */
+    unsigned receives;              /* Calls that were to give bytes. */
     /* Takes from the descriptor all that there is, as a TLS library does. */
     bool holds;
     bool greets;                    /* The connection stands when the far side has answered. */
@@ -115,6 +116,7 @@ static ptrdiff_t trunk_receive(void *context, unsigned k, void *data, size_t siz
     struct trunk *t = context;
     struct trunk_session *s = &t->sessions[k];
     ptrdiff_t got = 0;
+    t->receives++;
     if (!s->stands) net_break("session %u receives before it stands", k);
     if (t->receive_error) return -trunk_fails(t, k, t->receive_error, "give bytes");
     if (t->receive_max > 0 && size > t->receive_max) size = t->receive_max;
@@ -296,6 +298,39 @@ TEST(a_reply_longer_than_a_step_takes_is_read_from_what_the_transport_holds)
     END;
 }
 
+/* A transport that gives less than was asked for has given all, unless it says otherwise. */
+TEST(a_step_asks_for_bytes_as_often_as_there_may_be_more_but_for_no_more_than_16_times)
+{
+    static const struct { bool holds; size_t receive_max, size; unsigned expected; } cases[] = {
+        { false, 0, 39000, 16 }, { false, 3, 39000, 1 }, { false, 0, 600, 2 },
+        { true, 0, 39000, 16 }, { true, 3, 39000, 16 }
+    };
+    static char reply[HELD_MAX], flood[40000] = "$39000\r\n";
+    static const struct redlock_name words[] = {
+        { .bytes = "GET", .size = 3 }, { .bytes = "long", .size = 4 }
+    };
+    for (volatile unsigned i = 0; i < 5; i++) {
+        struct redlock_question question = { 0 };
+        TRUNK(3);
+        TAP_CONTEXT("case %u", i);
+        trunk.holds = cases[i].holds;
+        OPEN;
+        CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+        model_node_plan(&net.hosts[2].node, (struct model_answer){
+            .command = "GET", .bytes = flood, .size = cases[i].size, .times = 1 });
+        CHECK_INT(redlock_ask(redlock_engine(&client), &question, 2, words, 2, reply, sizeof reply,
+                              net.now_us), REDLOCK_OK);
+        CHECK_INT(redlock_step(&client), REDLOCK_OK);
+        net_pass(10 * MS);
+        trunk.receive_max = cases[i].receive_max;
+        trunk.receives = 0;
+        CHECK_INT(redlock_step_ready(&client, 1u << 2), REDLOCK_OK);
+        CHECK_INT(trunk.receives, cases[i].expected);
+        if (i == 4) CHECK_INT(redlock_poll_ms(&client), 0);
+        END;
+    }
+}
+
 /* ---- Handshakes ---- */
 
 TEST(a_handshake_may_read_before_the_connection_stands)
@@ -365,12 +400,17 @@ TEST(a_connection_that_fails_later_says_why_and_is_hung_up_once)
 {
     for (unsigned sends = 0; sends < 2; sends++) {
         TRUNK(3);
+        options.interruptible = false;
+        net.has_no_input = true;
         OPEN;
         CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+        CHECK_INT(redlock_fd(&client, 0), 0);
         *(sends ? &trunk.send_error : &trunk.receive_error) = ODD_ERROR;
         CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
         CHECK_STR(words_of(0), sends ? "the line to 0 does not take bytes"
                                      : "the line to 0 does not give bytes");
+        CHECK_STR(words_of(2), sends ? "the line to 2 does not take bytes"
+                                     : "the line to 2 does not give bytes");
         CHECK(trunk.sessions[0].hang_ups >= 1);
         END;
     }
