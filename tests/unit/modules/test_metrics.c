@@ -3,6 +3,8 @@
 #include "../../../redlock/redlock_metrics.h"
 #include "../../world/story.h"
 
+#include <inttypes.h>
+
 enum { N = 5, RING_SIZE = 4000, SLOTS = 8, TEXT_SIZE = 64 * 1024 };
 
 static struct redlock_event ring[RING_SIZE];
@@ -49,6 +51,191 @@ static const char *told_of(const char *series)
 #define LOOK write_text(cluster)
 #define TELLS(series, value) do { LOOK; CHECK_STR(told_of(series), (value)); } while (0)
 #define VOTE(node, vote) "redlock_votes_total{node=\"" #node "\",vote=\"" vote "\"}"
+
+/* ---- The whole text ---- */
+
+static char expected[TEXT_SIZE];
+static uint64_t counts;     /* Of the numbers that were expected, each of which is another. */
+
+__attribute__((format(printf, 1, 2)))
+static void expect(const char *format, ...)
+{
+    size_t size = strlen(expected);
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(expected + size, sizeof expected - size, format, arguments);
+    va_end(arguments);
+}
+
+static void expect_head(const char *name, const char *type, const char *help)
+{
+    expect("# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void expect_gauge(const char *name, const char *help, const char *line)
+{
+    expect_head(name, "gauge", help);
+    expect("%s%s\n", name, line);
+}
+
+/* Fills counters, and expects a line for each of them. */
+static void expect_counts(const char *name, uint64_t *numbers, unsigned count, const char *label,
+                          const char *const *values)
+{
+    for (unsigned i = 0; i < count; i++) {
+        numbers[i] = ++counts;
+        expect("%s{%s\"%s\"} %" PRIu64 "\n", name, label, values[i], counts);
+    }
+}
+
+static void expect_histogram(const char *name, uint64_t *numbers, unsigned count,
+                             const char *labels, const char *const *ends)
+{
+    uint64_t sum = 0;
+    char bracket[80] = "";
+    for (unsigned i = 0; i <= count; i++) {
+        numbers[i] = ++counts;
+        sum += counts;
+        expect("%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", name, labels, *labels ? "," : "",
+               i < count ? ends[i] : "+Inf", sum);
+    }
+    if (*labels) (void)snprintf(bracket, sizeof bracket, "{%s}", labels);
+    numbers[count + 1] = ++counts;
+    expect("%s_sum%s 0.%06u\n%s_count%s %" PRIu64 "\n", name, bracket, (unsigned)counts, name,
+           bracket, sum);
+}
+
+static const char *const times[] = {
+    "0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5",
+    "5", "10", "30", "60", "300"
+}, *const trips[] = {
+    "0.0001", "0.00025", "0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1",
+    "0.25", "0.5"
+}, *const parts[] = {
+    "0.05", "0.1", "0.2", "0.33", "0.5", "0.66", "0.8", "0.9", "1"
+}, *const outcomes[] = {
+    "ok", "taken", "no_quorum", "too_late", "lost", "timeout", "cancelled", "error"
+}, *const releases[] = { "confirmed", "owed", "lost" },
+  *const losses[] = { "expired", "refused", "no_quorum" }, *const kinds[] = { "heard", "timer" },
+  *const kinds_of_votes[] = { "granted", "refused", "unknown", "not_asked", "late" };
+
+static void expect_locks(void)
+{
+    struct redlock_metrics *m = &metrics;
+    expect_gauge("redlock_build_info", "Version of redlock.",
+                 "{version=\"" REDLOCK_VERSION "\"} 1");
+    expect_gauge("redlock_updated_timestamp_seconds",
+                 "When these metrics were written, since 1970.", " 1700000000.5");
+    expect_gauge("redlock_held", "Locks that are held.", " 1");
+    expect_gauge("redlock_waiting", "Locks that are being acquired.", " 2");
+    expect_gauge("redlock_debts", "Releases that nodes have not confirmed.", " 3");
+    expect_gauge("redlock_ticket", "The last ticket.", " 77");
+    expect_head("redlock_acquire_seconds", "histogram", "Time to acquire a lock, with waiting.");
+    for (unsigned i = 0; i < REDLOCK_METRICS_OUTCOMES; i++) {
+        char label[40];
+        (void)snprintf(label, sizeof label, "outcome=\"%s\"", outcomes[i]);
+        expect_histogram("redlock_acquire_seconds", m->acquires[i], REDLOCK_METRICS_TIMES, label,
+                         times);
+    }
+    expect_head("redlock_hold_seconds", "histogram",
+                "Time from the acquire to the release, or the loss.");
+    expect_histogram("redlock_hold_seconds", m->holds, REDLOCK_METRICS_TIMES, "", times);
+    expect_head("redlock_validity_left_ratio", "histogram",
+                "Part of the TTL that was left when an extension was decided.");
+    expect_histogram("redlock_validity_left_ratio", m->parts_left, REDLOCK_METRICS_PARTS, "",
+                     parts);
+    expect_head("redlock_attempts_total", "counter", "Rounds to acquire.");
+    expect_counts("redlock_attempts_total", m->attempts, 4, "outcome=", outcomes);
+    expect_head("redlock_extensions_total", "counter", "Rounds to extend.");
+    expect_counts("redlock_extensions_total", m->extensions, 5, "outcome=", outcomes);
+    expect_head("redlock_releases_total", "counter", "Releases.");
+    expect_counts("redlock_releases_total", m->releases, 3, "outcome=", releases);
+    expect_head("redlock_lost_total", "counter", "Locks that ended without a release.");
+    expect_counts("redlock_lost_total", m->losses, 3, "reason=", losses);
+    expect_head("redlock_wake_ups_total", "counter", "Attempts behind a pause.");
+    expect_counts("redlock_wake_ups_total", m->wake_ups, 2, "kind=", kinds);
+}
+
+static void expect_nodes(void)
+{
+    static const char *const labels[] = { "node=\"0\"", "node=\"1\"" };
+    struct redlock_metrics *m = &metrics;
+    expect_head("redlock_votes_total", "counter", "Votes on rounds to acquire and to extend.");
+    for (unsigned k = 0; k < 2; k++)
+        expect_counts("redlock_votes_total", m->votes[k], REDLOCK_METRICS_VOTES,
+                      k == 0 ? "node=\"0\",vote=" : "node=\"1\",vote=", kinds_of_votes);
+    expect_head("redlock_node_round_trip_seconds", "histogram",
+                "Time from a command to its answer.");
+    for (unsigned k = 0; k < 2; k++)
+        expect_histogram("redlock_node_round_trip_seconds", m->trips[k], REDLOCK_METRICS_TRIPS,
+                         labels[k], trips);
+    expect_head("redlock_node_restarts_total", "counter",
+                "Another server than before, or a restart.");
+    for (unsigned k = 0; k < 2; k++) {
+        m->restarts[k] = ++counts;
+        expect("redlock_node_restarts_total{%s} %" PRIu64 "\n", labels[k], counts);
+    }
+    expect_head("redlock_node_up", "gauge", "Does the node answer?");
+    expect("redlock_node_up{node=\"0\"} 1\nredlock_node_up{node=\"1\"} 0\n");
+    expect_head("redlock_node_votes", "gauge", "Has the node a vote?");
+    expect("redlock_node_votes{node=\"0\"} 1\nredlock_node_votes{node=\"1\"} 0\n");
+    expect_head("redlock_node_trouble", "gauge", "Why a node has no vote, or its last error.");
+    expect("redlock_node_trouble{node=\"1\",trouble=\"unreachable\"} 1\n");
+    expect_head("redlock_metrics_lost_events_total", "counter",
+                "Events that are missing in these metrics.");
+    m->lost_events = ++counts;
+    expect("redlock_metrics_lost_events_total %" PRIu64 "\n", counts);
+    expect_head("redlock_metrics_untracked_rounds_total", "counter",
+                "Rounds of locks that had no slot.");
+    m->untracked_rounds = ++counts;
+    expect("redlock_metrics_untracked_rounds_total %" PRIu64 "\n", counts);
+}
+
+static const char *first_difference(void)
+{
+    static char both[200];
+    size_t at = 0;
+    while (text[at] == expected[at] && text[at] != '\0') at++;
+    while (at > 0 && text[at - 1] != '\n') at--;
+    (void)snprintf(both, sizeof both, "%.*s, not %.*s", (int)strcspn(text + at, "\n"), text + at,
+                   (int)strcspn(expected + at, "\n"), expected + at);
+    return both;
+}
+
+TEST(the_text_is_this_to_the_last_byte)
+{
+    static struct redlock_lock locks[4];
+    CLUSTER(2);
+    WATCH;
+    DOWN(1);
+    RUN_MS(1000);
+    redlock_metrics_read(&metrics, &events);
+    expected[0] = '\0';
+    counts = 0;
+    expect_locks();
+    expect_nodes();
+    metrics.ticket = 77;
+    /* One is held, one's validity is over, two are being acquired; three nodes are owed something,
+     * and what a slot has that is free counts for nothing. */
+    slots[0] = (struct redlock_metered){
+        .lock = &locks[0], .is_held = true, .valid_until = CLIENT_NOW(0) + 1
+    };
+    slots[2] = (struct redlock_metered){
+        .lock = &locks[1], .is_held = true, .valid_until = CLIENT_NOW(0), .owed = 1
+    };
+    slots[3] = (struct redlock_metered){
+        .is_held = true, .valid_until = UINT64_MAX, .is_acquiring = true, .owed = 3
+    };
+    slots[4] = (struct redlock_metered){ .lock = &locks[2], .is_acquiring = true, .owed = 2 };
+    slots[7] = (struct redlock_metered){
+        .lock = &locks[3], .is_acquiring = true, .valid_until = UINT64_MAX, .owed = 1
+    };
+    CHECK_INT(redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 1700000000500000, 0, text,
+                                   sizeof text),
+              strlen(expected));
+    if (strcmp(text, expected) != 0) CHECK_STR(first_difference(), "");
+    redlock_use_events(ENGINE(0), NULL, NULL, 0);
+}
 
 /* ---- Locks ---- */
 
@@ -766,7 +953,7 @@ TEST(a_lock_that_moves_to_where_a_stale_one_was_replaces_it)
 
 TEST(a_text_is_told_in_pages_as_in_one)
 {
-    static char page[TEXT_SIZE], joined[TEXT_SIZE];
+    static char room[TEXT_SIZE], joined[TEXT_SIZE], *const page = room + 1;
     CLUSTER(N);
     WATCH;
     ACQUIRE(0, "door", 10000);
@@ -780,6 +967,7 @@ TEST(a_text_is_told_in_pages_as_in_one)
             CHECK_INT(left, all - from);
             left = left < size ? left : size - 1;
             CHECK_INT(strlen(page), left);
+            CHECK_INT(room[0], 0);      /* Nothing is written before a page. */
             memcpy(joined + from, page, left);
         }
         CHECK_INT(from, all);
@@ -801,6 +989,10 @@ TEST(a_buffer_that_is_too_small_is_cut_and_one_of_no_bytes_is_left_alone)
     CHECK_INT(redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 0, 0, small, 7),
               strlen(text));
     CHECK_STR(small, "# HELP");
+    small[7] = '8';
+    CHECK_INT(redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 0, strlen(text) - 7, small,
+                                   7), 7);
+    CHECK_INT(small[7], '8');
     CHECK_INT(
         redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 0, strlen(text) + 3, small, 7), 0);
     CHECK_STR(small, "");
@@ -922,6 +1114,7 @@ TEST(labels_of_the_callers_own_are_told_with_every_metric)
         "0");
     CHECK_INT(redlock_metrics_set_labels(&metrics, NULL, 0), REDLOCK_OK);
     TELLS("redlock_held", "0");
+    TELLS("redlock_node_up{node=\"c\"}", "1");
 }
 
 TEST(names_of_labels_that_are_none_or_ours_or_there_twice_are_refused)
@@ -930,7 +1123,7 @@ TEST(names_of_labels_that_are_none_or_ours_or_there_twice_are_refused)
         "", "1a", "a-b", "a b", "__a", "__", "le", "node", "vote", "outcome", "reason", "kind",
         "trouble", "version", "\xc3\xbc", "a~", "a:b", "a["
     };
-    static const char *const good[] = { "a", "_", "A9_z", "les", "n", "instance", "Z", "_0" };
+    static const char *const good[] = { "a", "_", "A_9z", "les", "n", "instance", "Z", "_0" };
     struct redlock_label labels[REDLOCK_LABELS_MAX + 1];
     CLUSTER(1);
     WATCH;
@@ -944,8 +1137,11 @@ TEST(names_of_labels_that_are_none_or_ours_or_there_twice_are_refused)
     }
     labels[8] = (struct redlock_label){ "one_more", "x" };
     CHECK_INT(redlock_metrics_set_labels(&metrics, labels, 9), REDLOCK_BAD_CONFIG);
-    labels[7].name = "a";
-    CHECK_INT(redlock_metrics_set_labels(&metrics, labels, 8), REDLOCK_BAD_CONFIG);
+    for (unsigned i = 0; i < 3; i++) {
+        static const char *const last[] = { "a", "Z", "le" };
+        labels[7].name = last[i];
+        CHECK_INT(redlock_metrics_set_labels(&metrics, labels, 8), REDLOCK_BAD_CONFIG);
+    }
     CHECK_INT(metrics.label_count, 8);
 }
 
