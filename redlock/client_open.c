@@ -216,15 +216,6 @@ static void clear_client(struct redlock_client *c)
     c->self_pipe[0] = c->self_pipe[1] = -1;
 }
 
-static void use_all_features(struct redlock *engine)
-{
-    redlock_use_tickets(engine);
-    redlock_use_sets(engine);
-    redlock_use_restore(engine);
-    redlock_use_wake_ups(engine);
-    redlock_use_copies(engine);
-}
-
 /* Needed if at least one login is durable. */
 static void use_durable(struct redlock_client *c, const struct redlock_login *logins)
 {
@@ -300,7 +291,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes,
                               redlock_now_us());
     REDLOCK_ASSERT(status != REDLOCK_OK || redlock_nodes(&c->engine) == count);
     if (status == REDLOCK_OK) status = use_sentinels(c, mistake);
-    if (status == REDLOCK_OK) use_all_features(&c->engine);
+    if (status == REDLOCK_OK) redlock_use(&c->engine, &redlock_all_features);
     if (status == REDLOCK_OK && options->holder) status = use_holder(c, options->holder, mistake);
     if (status == REDLOCK_OK) status = set_logins(c, logins, mistake);
     if (status == REDLOCK_OK) use_durable(c, logins);

@@ -3,6 +3,7 @@
 #include "canary.h"
 #include "node.h"
 #include "random.h"
+#include "stake.h"
 
 /* ---- A canary is set ---- */
 
@@ -99,7 +100,7 @@ void redlock_use_durable(struct redlock *r, struct redlock_durable *d)
     struct redlock_scripts *scripts = (struct redlock_scripts *)(void *)d->scripts;
 
     clear_bytes(d, sizeof *d);
-    redlock_use_loaded_scripts(r);
+    stake_load_scripts(r);
     *scripts = *r->scripts;
     scripts->loading = canary_loading();
     r->scripts = scripts;

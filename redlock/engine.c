@@ -271,18 +271,24 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
     return REDLOCK_OK;
 }
 
-void redlock_use_loaded_scripts(struct redlock *r)
+/* It is a variable, so that what it uses is linked where it is named. */
+struct redlock_feature {
+    void (*use)(struct redlock *r);
+};
+
+void redlock_use(struct redlock *r, const struct redlock_feature *feature)
 {
-    if (!r->scripts->loading) r->scripts = plain_scripts_for_one_loaded();
-    stake_use_scripts(r);
+    feature->use(r);
 }
+
+const struct redlock_feature redlock_loaded_scripts = { stake_load_scripts };
 
 void redlock_use_promotions(struct redlock *r, struct redlock_promotions *p)
 {
     struct redlock_scripts *scripts = (struct redlock_scripts *)(void *)p->scripts;
 
     clear_bytes(p, sizeof *p);
-    redlock_use_loaded_scripts(r);
+    stake_load_scripts(r);
     *scripts = *r->scripts;
     scripts->loading = promotion_loading();
     p->before = r->scripts;
@@ -297,7 +303,7 @@ void redlock_set_epoch(struct redlock_promotions *p, unsigned k, uint64_t epoch)
     p->reigns[k].epoch = epoch & INT64_MAX;
 }
 
-void redlock_use_tickets(struct redlock *r)
+static void use_tickets(struct redlock *r)
 {
     r->ticketing = ticket_feature();
     r->scripted = plain_scripted();
@@ -305,7 +311,9 @@ void redlock_use_tickets(struct redlock *r)
     r->holding = holder_feature();
 }
 
-void redlock_use_sets(struct redlock *r)
+const struct redlock_feature redlock_tickets = { use_tickets };
+
+static void use_sets(struct redlock *r)
 {
     r->sets = names_feature();
     r->scripted = plain_scripted();
@@ -313,6 +321,8 @@ void redlock_use_sets(struct redlock *r)
     r->holding = holder_feature();
     r->scripts = plain_scripts_for_all();
 }
+
+const struct redlock_feature redlock_sets = { use_sets };
 
 enum redlock_status redlock_use_holder(struct redlock *r, const char *holder)
 {
@@ -327,7 +337,7 @@ enum redlock_status redlock_use_holder(struct redlock *r, const char *holder)
     return REDLOCK_OK;
 }
 
-void redlock_use_wake_ups(struct redlock *r)
+static void use_wake_ups(struct redlock *r)
 {
     r->waking = waiter_feature();
     stake_use_scripts(r);
@@ -335,20 +345,34 @@ void redlock_use_wake_ups(struct redlock *r)
     r->scripts = plain_scripts_for_all();
 }
 
-void redlock_use_restore(struct redlock *r)
+const struct redlock_feature redlock_wake_ups = { use_wake_ups };
+
+static void use_restore(struct redlock *r)
 {
     r->restoring = restore_feature();
 }
 
-void redlock_use_free_in(struct redlock *r)
+const struct redlock_feature redlock_restore = { use_restore };
+
+static void use_free_in(struct redlock *r)
 {
     r->holding = holder_feature();
 }
 
-void redlock_use_copies(struct redlock *r)
+const struct redlock_feature redlock_free_in = { use_free_in };
+
+const struct redlock_feature redlock_copies = { send_use_copies };
+
+static void use_all_features(struct redlock *r)
 {
+    use_tickets(r);
+    use_sets(r);
+    use_restore(r);
+    use_wake_ups(r);
     send_use_copies(r);
 }
+
+const struct redlock_feature redlock_all_features = { use_all_features };
 
 enum redlock_status redlock_set_login(struct redlock *r, unsigned k,
                                       const struct redlock_login *login)

@@ -14,8 +14,8 @@
  *          with BAD_STATE or BAD_LOCK, or traps. NULL is not checked for where it makes no sense.
  *
  * Size:    functions that a program does not call are not linked, if sections are dropped
- *          (-ffunction-sections, --gc-sections). Tickets, sets and wake-ups are reached only by
- *          calls that ask for them (see redlock_use_tickets).
+ *          (-ffunction-sections, --gc-sections). Tickets, sets and wake-ups are linked by a
+ *          program that names them (see redlock_use).
  *
  * This header is for an event loop, a transport or a simulator of your own. The client for sockets
  * is in redlock_client.h.
@@ -341,8 +341,8 @@ struct redlock_config {
      * server that it has met as another node, and believes that they were no replicas (S30). */
     bool trust_unknown : 1;
     /* Set by redlock_set_login if a node is managed. Names need braces, the same in all names of a
-     * lock, so that its keys have one slot. The engine needs redlock_use_sets,
-     * which checks that. */
+     * lock, so that its keys have one slot. The engine needs redlock_sets, which
+     * checks that. */
     bool managed : 1;
     /* For an engine that acquires nothing: nodes that refuse EVAL are ready for its questions. */
     bool asks_only : 1;
@@ -392,35 +392,35 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
                                  struct redlock_node *nodes, unsigned node_count, void *memory,
                                  size_t memory_size, uint64_t now_us);
 
-/* Parts: what a lock can do beyond the plain one is linked only where the program asks for it, by
- * calling one of these between redlock_init and the first redlock_tick. The client
- * (redlock_client.h) calls all of them. To keep a lock, or to inspect one, needs no such call; and
- * a kind of locks is linked by being named, see redlock_plain.
- *
- *     redlock_use_tickets    request.ticket     else refused with BAD_CONFIG
- *     redlock_use_sets       request.set, of several resources     else refused with BAD_SET
- *     redlock_use_wake_ups   config.wake_ups    else nobody listens; and releases wake nobody,
- *                                               unless sets are in use
- *     redlock_use_free_in    redlock_free_in_ms     else UNTOLD, and nodes that refuse are not
- *                                                   asked; the others call it
- *     redlock_use_restore    behind an extension a node that has lost the key gets it again; else a
- *                            lock that is held while one node after another restarts is lost with
- *                            the last of its quorum
- *     redlock_use_loaded_scripts
- *                            to extend and to release are loaded by each new connection and then
- *                            named by their SHA-1s: 40 bytes in place of 162 and 110, and a little
- *                            less work for the node. Otherwise they go out with their texts each
- *                            time, which needs less code. Sets and wake-ups load theirs anyway.
- *     redlock_use_copies     changes nothing but the time it takes: what goes to several nodes in
- *                            the same bytes is encoded once, by redlock_output of the first of
- *                            them, and copied to those that have nothing else to send */
-void redlock_use_tickets(struct redlock *r);
-void redlock_use_sets(struct redlock *r);
-void redlock_use_wake_ups(struct redlock *r);
-void redlock_use_free_in(struct redlock *r);
-void redlock_use_restore(struct redlock *r);
-void redlock_use_loaded_scripts(struct redlock *r);
-void redlock_use_copies(struct redlock *r);
+/* Features: what a lock can do beyond the plain one. A program links those that it names, like the
+ * kinds of locks (see redlock_plain). To keep a lock, or to inspect one, needs none of them. */
+struct redlock_feature;
+
+/* request.ticket. Without it: BAD_CONFIG. */
+extern const struct redlock_feature redlock_tickets;
+/* request.set, of several resources. Without it: BAD_SET. */
+extern const struct redlock_feature redlock_sets;
+/* config.wake_ups. Without it nobody listens, and releases wake nobody unless sets are in use. */
+extern const struct redlock_feature redlock_wake_ups;
+/* redlock_free_in_ms. Without it: UNTOLD, and nodes that refuse are not asked. The three
+ * above bring it. */
+extern const struct redlock_feature redlock_free_in;
+/* Behind an extension a node that has lost the key gets it again. Without it a lock that is held
+ * while one node after another restarts is lost with the last of its quorum. */
+extern const struct redlock_feature redlock_restore;
+/* The scripts that extend and release are loaded by each new connection and then named by their
+ * SHA-1s, in 40 bytes in place of 162 and 110, and a little less work for the node. Without it they
+ * go out with their texts each time, which needs less code. Sets and wake-ups load theirs anyway. */
+extern const struct redlock_feature redlock_loaded_scripts;
+/* Changes nothing but the time it takes. What goes to several nodes in the same bytes is encoded
+ * once, by redlock_output of the first of them, and copied to those that have nothing
+ * else to send. */
+extern const struct redlock_feature redlock_copies;
+/* All of these, as the client (redlock_client.h) uses them. */
+extern const struct redlock_feature redlock_all_features;
+
+/* Lets the engine use the feature, between redlock_init and the first redlock_tick. */
+void redlock_use(struct redlock *r, const struct redlock_feature *feature);
 
 /* Makes the value of each key that this engine sets the token, a blank and this text, so that a
  * person who looks at a node sees which program holds the lock. The lock is the same otherwise,
@@ -456,7 +456,7 @@ enum redlock_status redlock_set_login(struct redlock *r, unsigned k,
  * client for which the node has a full vote, and helps from then on. With config.guard_ms 0 nothing
  * depends on it.
  *
- * Call it after all other redlock_use_ calls. It calls redlock_use_loaded_scripts. durable is the
+ * Call it after all features. It uses redlock_loaded_scripts. durable is the
  * caller's memory, and belongs to the engine as long as the engine is used. Nodes whose login is
  * not durable are as before. */
 void redlock_use_durable(struct redlock *r, struct redlock_durable *durable);
@@ -472,7 +472,7 @@ void redlock_tend_durable(struct redlock_durable *durable);
  * REDLOCK_PROMOTION_KEY, so that later engines count the guard from it. If that is refused, each
  * engine waits for the guard. The ACL needs +eval, +info, +get, +set and +time, and the key.
  *
- * Call it after all other redlock_use_ calls. It calls redlock_use_loaded_scripts. p is the
+ * Call it after all features. It uses redlock_loaded_scripts. p is the
  * caller's memory, and belongs to the engine as long as that is used. */
 void redlock_use_promotions(struct redlock *r, struct redlock_promotions *p);
 
@@ -635,7 +635,7 @@ void redlock_lock_init(struct redlock_lock *lock);
  * redlock_forget(): which loses nothing once redlock_idle() is true.
  *
  * Acquire: BAD_LOCK, BAD_RESOURCE, BAD_SET, BAD_KIND, BAD_TTL, TTL_OVER_GUARD, BAD_CLOCK,
- * BAD_CONFIG (ticket_life_ms, or no redlock_use_tickets); BAD_STATE while an operation is under way
+ * BAD_CONFIG (ticket_life_ms, or no redlock_tickets); BAD_STATE while an operation is under way
  * or it is held, or when it is not idle and this is another resource, another kind than it may owe
  * something as, or another number of permits. Then OK, TAKEN, NO_QUORUM, TOO_LATE, or, when it
  * could wait, TIMEOUT (see redlock_attempt_status), CANCELLED.
@@ -643,7 +643,7 @@ void redlock_lock_init(struct redlock_lock *lock);
  * Extend: the TTL begins anew with ttl_ms; what is left is never shortened (S7, S9). LOST when the
  * validity has ended: refused, not tried. EXTENSION_LIMIT. Then OK, NO_QUORUM, TAKEN (enough nodes
  * answer, but our token is gone from some), LOST (the validity ended meanwhile). Unless OK the old
- * validity still stands until it ends. With redlock_use_restore, after OK, a node that has lost our
+ * validity still stands until it ends. With redlock_restore, after OK, a node that has lost our
  * token gets it again, if nobody else has the key there and the node votes, for locks with a ticket
  * on tickets.
  *
@@ -877,7 +877,7 @@ enum redlock_vote redlock_vote_of(const struct redlock_lock *lock, unsigned k);
 /* After TAKEN (or TIMEOUT because of it), the number of ms until enough nodes are free for a quorum
  * if the holder does nothing, by the nodes' own answers (PTTL). REDLOCK_FOREVER: a quorum of keys
  * has no TTL, so it is no lock. REDLOCK_UNTOLD: too few nodes answered, or none was
- * asked (see redlock_use_free_in). */
+ * asked (see redlock_free_in). */
 #define REDLOCK_UNTOLD (UINT32_MAX - 1)
 uint32_t redlock_free_in_ms(const struct redlock_lock *lock);
 

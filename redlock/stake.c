@@ -1,6 +1,7 @@
 #include "stake.h"
 
 #include "events.h"
+#include "kinds/plain.h"
 #include "queue.h"
 #include "quorum.h"
 
@@ -185,4 +186,10 @@ void stake_use_scripts(struct redlock *r)
     static const struct redlock_hashing feature = { .class_of = class_of, .send_text = send_text };
 
     r->hashing = &feature;
+}
+
+void stake_load_scripts(struct redlock *r)
+{
+    if (!r->scripts->loading) r->scripts = plain_scripts_for_one_loaded();
+    stake_use_scripts(r);
 }

@@ -173,6 +173,10 @@ REDLOCK_PRIVATE void stake_vote(const struct answer *a);
 
 /* Scripts may go out by their SHA-1s from now on. */
 REDLOCK_PRIVATE void stake_use_scripts(struct redlock *r);
+
+/* The same, and each new connection loads those that extend and release. */
+REDLOCK_PRIVATE void stake_load_scripts(struct redlock *r);
+
 REDLOCK_INLINE bool stake_sends_text(struct redlock *r, const struct answer *a)
 {
     return r->hashing && r->hashing->send_text(r, a);

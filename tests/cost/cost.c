@@ -141,10 +141,10 @@ static void begin(struct cost *c, unsigned node_count, unsigned lock_count, bool
     if (redlock_init(&c->engine, &config, c->nodes, node_count, allocate(1, size), size,
                      c->now_us) != REDLOCK_OK)
         fail("init");
-    redlock_use_sets(&c->engine);
-    redlock_use_restore(&c->engine);
-    redlock_use_wake_ups(&c->engine);
-    redlock_use_copies(&c->engine);
+    redlock_use(&c->engine, &redlock_sets);
+    redlock_use(&c->engine, &redlock_restore);
+    redlock_use(&c->engine, &redlock_wake_ups);
+    redlock_use(&c->engine, &redlock_copies);
     connect_sessions(c);
     for (unsigned i = 0; i < lock_count; i++) {
         snprintf(c->names[i], sizeof c->names[i], "door %u", i);

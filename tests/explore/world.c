@@ -645,10 +645,10 @@ static void init_client(struct world *w, const struct bounds *bounds, unsigned c
     if (redlock_init(&client->engine, &config, client->nodes, bounds->nodes, client->memory,
                      sizeof client->memory, world_now_us(w)) != REDLOCK_OK)
         fail("redlock_init");
-    redlock_use_tickets(&client->engine);
-    redlock_use_sets(&client->engine);
-    redlock_use_restore(&client->engine);
-    redlock_use_wake_ups(&client->engine);
+    redlock_use(&client->engine, &redlock_tickets);
+    redlock_use(&client->engine, &redlock_sets);
+    redlock_use(&client->engine, &redlock_restore);
+    redlock_use(&client->engine, &redlock_wake_ups);
     redlock_lock_init(&client->lock);
     give_tokens(client, c, tokens_of(bounds, c));
     client->attempts = (uint8_t)bounds->attempts[c];

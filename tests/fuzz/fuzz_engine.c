@@ -1109,11 +1109,11 @@ static void begin(void)
     w.nodes = get_memory(w.session_count * sizeof *w.nodes);
     FUZZ_CHECK(redlock_init(&w.engine, &w.config, w.nodes, w.node_count, w.memory, size,
                             w.now_us) == REDLOCK_OK);
-    redlock_use_tickets(&w.engine);
-    redlock_use_sets(&w.engine);
-    redlock_use_restore(&w.engine);
-    redlock_use_wake_ups(&w.engine);
-    redlock_use_copies(&w.engine);
+    redlock_use(&w.engine, &redlock_tickets);
+    redlock_use(&w.engine, &redlock_sets);
+    redlock_use(&w.engine, &redlock_restore);
+    redlock_use(&w.engine, &redlock_wake_ups);
+    redlock_use(&w.engine, &redlock_copies);
     FUZZ_CHECK(redlock_set_login(&w.engine, 0, &login) == REDLOCK_OK);
     for (unsigned k = 0; k < w.session_count; k++) w.peers[k].identity = (uint8_t)(k + 1);
     for (unsigned i = 0; i < LOCKS; i++) {

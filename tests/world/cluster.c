@@ -1382,11 +1382,11 @@ bool cluster_is_broken(struct cluster *cluster)
 
 static void use_all_features(struct redlock *engine)
 {
-    redlock_use_tickets(engine);
-    redlock_use_sets(engine);
-    redlock_use_wake_ups(engine);
-    redlock_use_copies(engine);
-    redlock_use_restore(engine);
+    redlock_use(engine, &redlock_tickets);
+    redlock_use(engine, &redlock_sets);
+    redlock_use(engine, &redlock_wake_ups);
+    redlock_use(engine, &redlock_copies);
+    redlock_use(engine, &redlock_restore);
 }
 
 static void use_durable(struct cluster *cluster, unsigned c)

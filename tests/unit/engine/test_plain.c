@@ -158,7 +158,7 @@ TEST(an_engine_that_asks_for_loaded_scripts_loads_them_and_names_them_by_their_S
 {
     CLUSTER_COLD(3, 1, (void)0);
     cluster_client_is_plain(cluster, 0);
-    redlock_use_loaded_scripts(ENGINE(0));
+    redlock_use(ENGINE(0), &redlock_loaded_scripts);
     RUN_MS(STORY_SETTLE_MS);
     hold_extend_and_release(cluster);
     check_calls(cluster, "SCRIPT", 2, 0);
@@ -170,8 +170,8 @@ TEST(scripts_for_sets_stay_when_loaded_scripts_are_asked_for_as_well)
 {
     CLUSTER_COLD(3, 1, (void)0);
     cluster_client_is_plain(cluster, 0);
-    redlock_use_sets(ENGINE(0));
-    redlock_use_loaded_scripts(ENGINE(0));
+    redlock_use(ENGINE(0), &redlock_sets);
+    redlock_use(ENGINE(0), &redlock_loaded_scripts);
     RUN_MS(STORY_SETTLE_MS);
     struct redlock_name names[] = {
         { .bytes = "door", .size = 4 }, { .bytes = "gate", .size = 4 }
@@ -189,7 +189,7 @@ TEST(a_node_that_knows_no_script_for_a_ticket_gets_its_text_though_none_are_load
 {
     CLUSTER_COLD(3, 1, (void)0);
     cluster_client_is_plain(cluster, 0);
-    redlock_use_tickets(ENGINE(0));
+    redlock_use(ENGINE(0), &redlock_tickets);
     RUN_MS(STORY_SETTLE_MS);
     struct redlock_request request = story_request("door", DOOR_TTL, 0);
     request.ticket = true;
@@ -205,7 +205,7 @@ TEST(a_plain_engine_answers_NOSCRIPT_with_the_script_for_one_resource)
 {
     CLUSTER_COLD(3, 1, (void)0);
     cluster_client_is_plain(cluster, 0);
-    redlock_use_loaded_scripts(ENGINE(0));
+    redlock_use(ENGINE(0), &redlock_loaded_scripts);
     RUN_MS(STORY_SETTLE_MS);
     ACQUIRE(0, "door", DOOR_TTL);
     for (unsigned k = 0; k < 3; k++) NODE(k)->script_count = 0;
@@ -293,7 +293,7 @@ TEST(a_plain_engine_asks_how_long_the_holder_has_left_if_it_is_told_to)
     EXPECT_STATUS(0, REDLOCK_TAKEN);
     CHECK_INT(redlock_free_in_ms(LOCK(0)), REDLOCK_UNTOLD);
     CHECK_INT(CALLS(0, "PTTL"), 0);
-    redlock_use_free_in(ENGINE(0));
+    redlock_use(ENGINE(0), &redlock_free_in);
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
@@ -305,7 +305,7 @@ TEST(an_engine_with_sets_alone_wakes_others_and_does_not_stand_aside)
 {
     CLUSTER_COLD(3, 2, config.wake_ups = true; config.retry_ms = 60000);
     cluster_client_is_plain(cluster, 0);
-    redlock_use_sets(ENGINE(0));
+    redlock_use(ENGINE(0), &redlock_sets);
     RUN_MS(STORY_SETTLE_MS);
     ACQUIRE(0, "door", DOOR_TTL);
     struct redlock_request request = story_request("door", DOOR_TTL, 30000);

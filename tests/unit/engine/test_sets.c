@@ -215,7 +215,7 @@ static enum redlock_status acquire_two(size_t first, size_t second, uint16_t res
     redlock_lock_init(&lock);
     if (redlock_init(&r, &config, &node, 1, memory, sizeof memory, 1000) != REDLOCK_OK)
         return REDLOCK_PENDING;
-    redlock_use_sets(&r);
+    redlock_use(&r, &redlock_sets);
     return redlock_start_acquire(&r, &lock, &request, 1000);
 }
 

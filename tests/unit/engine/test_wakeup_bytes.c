@@ -106,10 +106,10 @@ static void begin(struct talk *talk, struct redlock_config *config)
     CHECK_INT(redlock_init(&talk->engine, config, talk->nodes, 1, talk->memory, sizeof talk->memory,
                            talk->now_us),
               REDLOCK_OK);
-    redlock_use_tickets(&talk->engine);
-    redlock_use_sets(&talk->engine);
-    redlock_use_restore(&talk->engine);
-    redlock_use_wake_ups(&talk->engine);
+    redlock_use(&talk->engine, &redlock_tickets);
+    redlock_use(&talk->engine, &redlock_sets);
+    redlock_use(&talk->engine, &redlock_restore);
+    redlock_use(&talk->engine, &redlock_wake_ups);
     redlock_lock_init(&talk->lock);
     feed(talk);
     run_ms(talk, 5);

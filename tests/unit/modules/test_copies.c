@@ -1,4 +1,4 @@
-/* Bytes that go to several nodes alike are encoded once (redlock_use_copies). This file looks at
+/* Bytes that go to several nodes alike are encoded once (redlock_copies). This file looks at
  * the buffers. All stories and simulations use copies, and show that the engine does the
  * same as without. */
 #include "../../../redlock/node.h"
@@ -62,8 +62,8 @@ static void begin(void)
     config.pipeline = PIPELINE;
     now_us = 1000000;
     CHECK_INT(redlock_init(&engine, &config, nodes, N, memory, sizeof memory, now_us), REDLOCK_OK);
-    redlock_use_wake_ups(&engine);
-    redlock_use_copies(&engine);
+    redlock_use(&engine, &redlock_wake_ups);
+    redlock_use(&engine, &redlock_copies);
     redlock_use_events(&engine, NULL, NULL, 0);
     feed();
     redlock_tick(&engine, now_us);

@@ -642,7 +642,7 @@ TEST(a_ticket_is_told_once_there_is_one)
     TELLS("redlock_ticket", "nothing");
     RELEASE(0);
     RUN_MS(60000);      /* Nodes that have just begun give none. */
-    redlock_use_tickets(ENGINE(0));
+    redlock_use(ENGINE(0), &redlock_tickets);
     request.ticket = true;
     request.wall_us = 1700000000000000;
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);

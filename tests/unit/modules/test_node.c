@@ -18,7 +18,7 @@ static void connect_to_it(const struct redlock_login *login)
     redlock_config_init(&config);
     config.guard_ms = 0;
     CHECK_INT(redlock_init(&r, &config, &node, 1, memory, sizeof memory, 0), REDLOCK_OK);
-    redlock_use_loaded_scripts(&r);
+    redlock_use(&r, &redlock_loaded_scripts);
     if (login) CHECK_INT(redlock_set_login(&r, 0, login), REDLOCK_OK);
     redlock_tick(&r, 1);
     CHECK_INT(redlock_wants(&r, 0), REDLOCK_WANT_CONNECT);
@@ -281,7 +281,7 @@ TEST(a_lock_is_not_idle_while_a_question_about_it_waits_to_be_sent)
     size_t size;
 
     become_ready();
-    redlock_use_free_in(&r);
+    redlock_use(&r, &redlock_free_in);
     redlock_add_entropy(&r, entropy, sizeof entropy);
     redlock_lock_init(&lock);
     CHECK_INT(redlock_start_acquire(&r, &lock, &request, 1000), REDLOCK_OK);
@@ -306,7 +306,7 @@ TEST(nothing_is_sent_for_a_lock_that_is_idle)
     size_t size;
 
     become_ready();
-    redlock_use_free_in(&r);
+    redlock_use(&r, &redlock_free_in);
     redlock_add_entropy(&r, entropy, sizeof entropy);
     redlock_lock_init(&lock);
     CHECK_INT(redlock_start_acquire(&r, &lock, &request, 1000), REDLOCK_OK);
@@ -769,7 +769,7 @@ TEST(s16_a_text_that_reads_like_an_error_is_none)
     uint8_t entropy[REDLOCK_ENTROPY_MAX] = { 1, 2, 3 };
 
     become_ready();
-    redlock_use_tickets(&r);
+    redlock_use(&r, &redlock_tickets);
     redlock_add_entropy(&r, entropy, sizeof entropy);
     redlock_lock_init(&lock);
     request.wall_us = 1;
@@ -868,13 +868,13 @@ TEST(a_subscription_that_stands_ends_in_time)
 
 TEST(each_feature_brings_what_it_needs)
 {
-    static void (*const uses[])(struct redlock *) = {
-        redlock_use_tickets, redlock_use_sets, redlock_use_wake_ups
+    static const struct redlock_feature *const features[] = {
+        &redlock_tickets, &redlock_sets, &redlock_wake_ups
     };
 
-    for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
+    for (size_t i = 0; i < sizeof features / sizeof features[0]; i++) {
         begin_engine();
-        uses[i](&r);
+        redlock_use(&r, features[i]);
         TAP_CHECK(r.hashing && r.holding, "row %zu", i);
     }
 }

@@ -191,7 +191,7 @@ static enum redlock_status start(bool ticket)
     request.ticket = ticket;
     if (redlock_init(&r, NULL, nodes, 3, memory, sizeof memory, 1) != REDLOCK_OK)
         return REDLOCK_BAD_MEMORY;
-    redlock_use_tickets(&r);
+    redlock_use(&r, &redlock_tickets);
     redlock_lock_init(&lock);
     return redlock_start_acquire(&r, &lock, &request, 1);
 }
