@@ -4,8 +4,8 @@
  *
  * Blocking   nothing here may, not for a byte, not for a handshake. A call that can do nothing now
  *            is repeated when the descriptor is ready for the events of events().
- * Memory     is the transport's, behind `context`, and has its state of session k of
- *            redlock_sessions(), that is 0 to REDLOCK_SESSIONS(nodes, wake_ups) - 1. The client
+ * Memory     is the transport's, behind `context`, and has its state of session k, which is
+ *            0 to REDLOCK_SESSIONS(nodes, wake_ups) - 1. The client
  *            holds a pointer to the table and one to the context, and both must stay until
  *            redlock_close. A call's arguments belong to the client and are good during
  *            the call alone.

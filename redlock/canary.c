@@ -62,8 +62,8 @@ static void canary_believe(struct redlock_identity *identity)
     identity->uptime_s = UINT32_MAX;
 }
 
-static enum redlock_memory canary_memory(struct redlock_node *node,
-                                         const struct redlock_canary *canary, const uint8_t *token)
+REDLOCK_OUTLINE static enum redlock_memory
+canary_memory(struct redlock_node *node, const struct redlock_canary *canary, const uint8_t *token)
 {
     bool is_right =
         token && canary->is_known && are_same_bytes(canary->token, token, REDLOCK_TOKEN_SIZE);

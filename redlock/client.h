@@ -65,13 +65,13 @@ struct redlock_sentinel_calls {
 
 REDLOCK_INLINE unsigned client_fd_count(const struct redlock_client *c)
 {
-    return redlock_sessions(&c->engine) + (c->sentinels ? c->sentinels->count : 0);
+    return c->engine.session_count + (c->sentinels ? c->sentinels->count : 0);
 }
 
 /* Is session k a sentinel's, not the engine's? */
 REDLOCK_INLINE bool is_of_sentinel(const struct redlock_client *c, unsigned k)
 {
-    return k >= redlock_sessions(&c->engine);
+    return k >= c->engine.session_count;
 }
 
 /* S31: session k neither reads nor sends until a majority of sentinels has named the master that it
@@ -85,8 +85,8 @@ REDLOCK_INLINE bool is_gated(const struct redlock_client *c, unsigned k)
 REDLOCK_INLINE struct redlock_target *target_of(const struct redlock_client *c, unsigned k)
 {
     REDLOCK_ASSERT(k < client_fd_count(c));
-    if (is_of_sentinel(c, k)) return &c->sentinels->list[k - redlock_sessions(&c->engine)].target;
-    return (struct redlock_target *)&c->targets[k % redlock_nodes(&c->engine)];
+    if (is_of_sentinel(c, k)) return &c->sentinels->list[k - c->engine.session_count].target;
+    return (struct redlock_target *)&c->targets[k % c->engine.node_count];
 }
 
 /* The transport of session k, and the context of its calls. */

@@ -78,7 +78,7 @@ static enum redlock_status catch_up(struct redlock_client *c, uint64_t *now_us)
     *now_us = redlock_now_us();
     if (status != REDLOCK_OK || *now_us - c->stepped_at < QUIET_US) return status;
     status = without_entropy(run_turn(c, 0, HEEDS_NOTHING));
-    *now_us = redlock_time_us(&c->engine);
+    *now_us = c->engine.now_us;
     return status;
 }
 
@@ -90,7 +90,7 @@ static enum redlock_status run_operation(struct redlock_client *c, struct redloc
     bool is_over = attention == HEEDS_INTERRUPTS && is_interrupted(c);
     enum redlock_status status =
         is_over ? REDLOCK_CANCELLED
-                : without_entropy(client_act_on_time(c, redlock_time_us(&c->engine)));
+                : without_entropy(client_act_on_time(c, c->engine.now_us));
 
     while (status == REDLOCK_OK && redlock_lock_status(lock) == REDLOCK_PENDING) {
         if (attention == HEEDS_INTERRUPTS && is_interrupted(c)) status = REDLOCK_CANCELLED;
@@ -205,7 +205,7 @@ enum redlock_status redlock_release(struct redlock_client *c, struct redlock_loc
     if (status == REDLOCK_OK) status = redlock_start_release(&c->engine, lock, now);
     if (status == REDLOCK_OK) {
         status = run_operation(c, lock, HEEDS_NOTHING);
-        REDLOCK_ASSERT(redlock_confirmed(lock) <= redlock_nodes(&c->engine));
+        REDLOCK_ASSERT(redlock_confirmed(lock) <= c->engine.node_count);
         if (confirmed) *confirmed = redlock_confirmed(lock);
     } else if (status != REDLOCK_LOST) {
         return status;
@@ -219,7 +219,7 @@ enum redlock_status redlock_release(struct redlock_client *c, struct redlock_loc
 enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms)
 {
     uint64_t until = end_of(wait_ms);
-    unsigned n = redlock_nodes(&c->engine);
+    unsigned n = c->engine.node_count;
     enum redlock_status status = without_entropy(redlock_step(c));
 
     if (status != REDLOCK_OK) return status;
@@ -240,7 +240,7 @@ enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms)
 /* S5: a debt to a node that is away is not waited for, since it may be away for good. */
 static bool is_busy(const struct redlock_client *c)
 {
-    for (unsigned k = 0; k < redlock_nodes(&c->engine); k++)
+    for (unsigned k = 0; k < c->engine.node_count; k++)
         if (redlock_node_is_busy(&c->engine, k)) return true;
     return false;
 }
@@ -257,7 +257,7 @@ static bool is_any_pending(struct redlock_lock *const *locks, size_t count)
 static bool part_released(struct redlock_client *c, struct redlock_lock *lock)
 {
     bool is_confirmed = redlock_lock_status(lock) == REDLOCK_OK &&
-                        redlock_confirmed(lock) >= redlock_quorum(redlock_nodes(&c->engine));
+                        redlock_confirmed(lock) >= redlock_quorum(c->engine.node_count);
     bool is_gone = redlock_idle(lock) || is_confirmed || redlock_lock_status(lock) == REDLOCK_LOST;
 
     redlock_part(c, lock);
@@ -353,12 +353,12 @@ enum redlock_status redlock_ask_node(struct redlock_client *c, struct redlock_qu
         status = redlock_ask(&c->engine, question, k, arguments, count, buffer, size, now);
     if (status != REDLOCK_OK) return status;
     status = without_entropy(client_step(c, 0));
-    while (status == REDLOCK_OK && redlock_question_status(question) == REDLOCK_PENDING)
+    while (status == REDLOCK_OK && question->status == REDLOCK_PENDING)
         status = is_interrupted(c) ? REDLOCK_CANCELLED
                                    : without_entropy(run_turn(c, REDLOCK_NEVER, HEEDS_INTERRUPTS));
     redlock_forget_question(&c->engine, question);
-    REDLOCK_ASSERT(redlock_question_status(question) != REDLOCK_PENDING || status != REDLOCK_OK);
-    return status == REDLOCK_OK ? redlock_question_status(question) : status;
+    REDLOCK_ASSERT(question->status != REDLOCK_PENDING || status != REDLOCK_OK);
+    return status == REDLOCK_OK ? question->status : status;
 }
 
 /* Runs one round of marks. */

@@ -127,7 +127,7 @@ static const char *place_of(const struct redlock_client *c, unsigned k)
     const struct redlock_watched *watched = NULL;
 
     if (c->sentinels && !is_of_sentinel(c, k))
-        watched = &c->sentinels->watched[k % redlock_nodes(&c->engine)];
+        watched = &c->sentinels->watched[k % c->engine.node_count];
     return watched && watched->count > 0 ? watched->master : target_of(c, k)->address;
 }
 
@@ -146,7 +146,7 @@ static void report_connected(struct redlock_client *c, unsigned k)
 static int connect_to(struct redlock_client *c, unsigned k, const uint64_t *endpoint,
                       bool *connected)
 {
-    struct redlock_peer peer = { .node = k % redlock_nodes(&c->engine), .address = place_of(c, k) };
+    struct redlock_peer peer = { .node = k % c->engine.node_count, .address = place_of(c, k) };
     struct net_endpoint copy;
     struct net_address address;
     struct net_error error;

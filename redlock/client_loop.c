@@ -203,7 +203,7 @@ static enum redlock_status tick_engine(struct redlock_client *c, uint64_t now_us
  * more is sent, which waits for the sentinels again. */
 static void heed_sentinels(struct redlock_client *c, uint64_t now_us)
 {
-    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
+    for (unsigned k = 0; k < c->engine.session_count; k++) {
         char why[REDLOCK_ERROR_MAX];
 
         switch (c->sentinels->calls->judge(c, k, c->sockets[k].fd >= 0, client_awaits_name(c, k),
@@ -222,16 +222,16 @@ enum redlock_status client_act_on_time(struct redlock_client *c, uint64_t now_us
 
     if (c->sentinels) {
         heed_sentinels(c, now_us);
-        if (redlock_time_us(&c->engine) > now_us) now_us = redlock_time_us(&c->engine);
+        if (c->engine.now_us > now_us) now_us = c->engine.now_us;
     }
     status = tick_engine(c, now_us);
-    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) serve_session(c, k);
+    for (unsigned k = 0; k < c->engine.session_count; k++) serve_session(c, k);
     /* Sessions that have sent are to be asked for. */
     if (c->sentinels) c->sentinels->calls->tick(c, now_us);
-    for (unsigned k = redlock_sessions(&c->engine); k < redlock_fd_count(c); k++)
+    for (unsigned k = c->engine.session_count; k < redlock_fd_count(c); k++)
         serve_session(c, k);
     for (unsigned k = 0; k < redlock_fd_count(c); k++) client_close_dropped(c, k);
-    c->stepped_at = redlock_time_us(&c->engine);
+    c->stepped_at = c->engine.now_us;
     REDLOCK_ASSERT(c->stepped_at >= now_us);
     return status;
 }
@@ -248,7 +248,7 @@ enum redlock_status client_step(struct redlock_client *c, unsigned ready)
         if (connects && (ready >> k & 1)) client_finish_connecting(c, k);
         if (connects) ready &= ~(1u << k);
     }
-    return client_act_on_time(c, receive_all(c, ready) ? redlock_time_us(&c->engine)
+    return client_act_on_time(c, receive_all(c, ready) ? c->engine.now_us
                                                        : redlock_now_us());
 }
 

@@ -23,7 +23,7 @@ void redlock_options_init(struct redlock_options *options)
 
 unsigned redlock_node_count(const struct redlock_client *c)
 {
-    return redlock_nodes(&c->engine);
+    return c->engine.node_count;
 }
 
 const char *redlock_node_address(const struct redlock_client *c, unsigned k)
@@ -199,7 +199,7 @@ static enum redlock_status read_nodes(struct redlock_client *c, const char *node
 static enum redlock_status set_logins(struct redlock_client *c, const struct redlock_login *logins,
                                       struct redlock_mistake *mistake)
 {
-    for (unsigned k = 0; k < redlock_nodes(&c->engine); k++)
+    for (unsigned k = 0; k < c->engine.node_count; k++)
         if (redlock_set_login(&c->engine, k, &logins[k]) != REDLOCK_OK)
             return explain_mistake(mistake, REDLOCK_BAD_CONFIG, k, 0,
                                    "a user needs a password, and both together have at most 512 "
@@ -221,7 +221,7 @@ static void use_durable(struct redlock_client *c, const struct redlock_login *lo
 {
     bool is_any = false;
 
-    for (unsigned k = 0; k < redlock_nodes(&c->engine); k++) is_any |= logins[k].durable;
+    for (unsigned k = 0; k < c->engine.node_count; k++) is_any |= logins[k].durable;
     if (is_any) redlock_use_durable(&c->engine, &c->durable);
 }
 
@@ -289,7 +289,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes,
                               options->memory ? options->memory : c->memory,
                               options->memory ? options->memory_size : sizeof c->memory,
                               redlock_now_us());
-    REDLOCK_ASSERT(status != REDLOCK_OK || redlock_nodes(&c->engine) == count);
+    REDLOCK_ASSERT(status != REDLOCK_OK || c->engine.node_count == count);
     if (status == REDLOCK_OK) status = use_sentinels(c, mistake);
     if (status == REDLOCK_OK) redlock_use(&c->engine, &redlock_all_features);
     if (status == REDLOCK_OK && options->holder) status = use_holder(c, options->holder, mistake);

@@ -20,9 +20,9 @@ enum sentinel_state { SENTINEL_AWAY, SENTINEL_CONNECTING, SENTINEL_OPEN, SENTINE
 
 static unsigned sentinel_number(const struct redlock_client *c, unsigned k)
 {
-    REDLOCK_ASSERT(k >= redlock_sessions(&c->engine) &&
-                   k - redlock_sessions(&c->engine) < c->sentinels->count);
-    return k - redlock_sessions(&c->engine);
+    REDLOCK_ASSERT(k >= c->engine.session_count &&
+                   k - c->engine.session_count < c->sentinels->count);
+    return k - c->engine.session_count;
 }
 
 static struct redlock_sentinel *sentinel_of(const struct redlock_client *c, unsigned k)
@@ -33,7 +33,7 @@ static struct redlock_sentinel *sentinel_of(const struct redlock_client *c, unsi
 /* NULL: the session's node is a server like any other. */
 static struct redlock_watched *watched_of(const struct redlock_client *c, unsigned k)
 {
-    struct redlock_watched *watched = &c->sentinels->watched[k % redlock_nodes(&c->engine)];
+    struct redlock_watched *watched = &c->sentinels->watched[k % c->engine.node_count];
 
     return watched->count > 0 ? watched : NULL;
 }
@@ -357,10 +357,10 @@ static void sentinel_received(struct redlock_client *c, unsigned k, size_t size)
 /* Does a session wait for its answer to a question that was not asked yet? */
 static bool is_wanted(const struct redlock_client *c, const struct redlock_sentinel *sentinel)
 {
-    unsigned nodes = redlock_nodes(&c->engine);
+    unsigned nodes = c->engine.node_count;
 
     if (is_asked(sentinel)) return false;
-    for (unsigned k = sentinel->node; k < redlock_sessions(&c->engine); k += nodes)
+    for (unsigned k = sentinel->node; k < c->engine.session_count; k += nodes)
         if (sentinel->answered_turn < c->sentinels->gates[k].turn) return true;
     return false;
 }
@@ -464,7 +464,7 @@ static uint64_t sentinel_wake_at(const struct redlock_client *c)
 
     for (unsigned i = 0; i < c->sentinels->count; i++)
         if (has_alarm(c, &c->sentinels->list[i])) at = sooner(at, c->sentinels->list[i].alarm_at);
-    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++)
+    for (unsigned k = 0; k < c->engine.session_count; k++)
         if (c->sentinels->gates[k].turn > 0) at = sooner(at, c->sentinels->gates[k].late_at);
     return at;
 }
@@ -566,7 +566,7 @@ static enum sentinel_verdict judge_gate(struct redlock_client *c, unsigned k, bo
     const struct redlock_sentinel *named =
         gate->turn > 0 ? named_by_majority(c, watched, gate->turn) : NULL;
 
-    if (named) note_master(c, k % redlock_nodes(&c->engine), watched, named);
+    if (named) note_master(c, k % c->engine.node_count, watched, named);
     if (is_connected && gate->number != watched->number)
         return end_because(why, room, "the sentinels name another master");
     if (named) {

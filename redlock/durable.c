@@ -9,8 +9,7 @@
 
 static bool canary_is_asked(const struct redlock_canary *canary)
 {
-    return canary->step != CANARY_NOT_ASKED &&
-           redlock_question_status(&canary->question) == REDLOCK_PENDING;
+    return canary->step != CANARY_NOT_ASKED && canary->question.status == REDLOCK_PENDING;
 }
 
 /* A question that cannot be asked now has no answer either. */

@@ -442,22 +442,7 @@ void redlock_tick(struct redlock *r, uint64_t now_us)
     REDLOCK_LOOK_AT_ENGINE(r);
 }
 
-uint64_t redlock_time_us(const struct redlock *r)
-{
-    return r->now_us;
-}
-
 /* ---- The transport ---- */
-
-unsigned redlock_sessions(const struct redlock *r)
-{
-    return r->session_count;
-}
-
-unsigned redlock_nodes(const struct redlock *r)
-{
-    return r->node_count;
-}
 
 /* True if there is a command for the node. */
 static bool has_to_ask(const struct redlock *r, unsigned k)

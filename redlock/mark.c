@@ -285,7 +285,7 @@ static enum redlock_vote read_mark(struct redlock_mark *mark, unsigned k)
 static void collect_vote(const struct redlock *r, struct redlock_mark *mark, unsigned k)
 {
     struct redlock_marker *marker = &mark->nodes[k];
-    enum redlock_status status = redlock_question_status(&marker->question);
+    enum redlock_status status = marker->question.status;
     bool is_same_server = r->nodes[k].met_at == marker->met_at;
 
     if (status == REDLOCK_PENDING) return;

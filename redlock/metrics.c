@@ -458,7 +458,7 @@ void redlock_metrics_init(struct redlock_metrics *m, const struct redlock *r,
     clear_bytes(m, sizeof *m);
     m->slots = slots;
     m->slot_count = (uint32_t)slot_count;
-    m->node_count = (uint8_t)redlock_nodes(r);
+    m->node_count = (uint8_t)r->node_count;
     redlock_metrics_change(m, r);
 }
 

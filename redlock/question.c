@@ -46,7 +46,7 @@ void question_end(struct redlock_question **questions, struct redlock_question *
 {
     while (*questions != question) questions = &(*questions)->next;
     *questions = question->next;
-    question->status = (uint8_t)status;
+    question->status = status;
 }
 
 /* ---- Answers ---- */
@@ -78,16 +78,6 @@ void question_read(struct redlock_question **questions, uint32_t number,
 }
 
 /* ---- Calls ---- */
-
-enum redlock_status redlock_question_status(const struct redlock_question *question)
-{
-    return (enum redlock_status)question->status;
-}
-
-bool redlock_question_is_cut(const struct redlock_question *question)
-{
-    return question->is_cut;
-}
 
 bool redlock_next_item(struct redlock_question *question, struct redlock_item *item)
 {

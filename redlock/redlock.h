@@ -2,8 +2,8 @@
  * The engine.
  *
  * Memory:  all of it is the caller's. Nothing is allocated, nothing is global. Sizes of structures
- *          are public. The fields of those at the end of this header are private, and the functions
- *          before them read them.
+ *          are public. The fields of those at the end of this header are private, unless they are
+ *          said to be read, and the functions before them read them.
  * Threads: one engine with its locks belongs to one thread at a time. Different engines know
  *          nothing of each other.
  * Time:    a point in time is a uint64_t of microseconds of one monotonic clock that goes on during
@@ -20,7 +20,7 @@
  * This header is for an event loop, a transport or a simulator of your own. The client for sockets
  * is in redlock_client.h.
  *
- * Driving the engine. Do again and again, for each session k of redlock_sessions(r), what
+ * Driving the engine. Do again and again, for each session k < r->session_count, what
  * redlock_wants(r, k) says. Session k is a connection to node k % N. A node is one server. Sessions
  * from N on are there for wake-ups only.
  *
@@ -289,7 +289,9 @@ enum redlock_trouble {
 
 /* The caller places these, and the last part of this header completes them; their
  * fields are private. */
-struct redlock;             /* An engine serves one set of nodes, and any number of locks. */
+/* An engine serves one set of nodes, and any number of locks. Its now_us, node_count
+ * and session_count may be read. */
+struct redlock;
 struct redlock_node;        /* The engine's knowledge about one node. */
 struct redlock_lock;
 struct redlock_question;    /* A command to one node (see redlock_ask). */
@@ -511,17 +513,7 @@ uint64_t redlock_wake_at(const struct redlock *r);
  * called at any time. */
 void redlock_tick(struct redlock *r, uint64_t now_us);
 
-/* The last time that the engine was given. A loop that has just received need not read the clock
- * again for redlock_tick. */
-uint64_t redlock_time_us(const struct redlock *r);
-
 /* ---- The transport of session k, which leads to node k % N ---- */
-
-/* The number of sessions is N, or 2 N with wake-ups. */
-unsigned redlock_sessions(const struct redlock *r);
-
-/* N, or 0 if r is zeroed memory. */
-unsigned redlock_nodes(const struct redlock *r);
 
 enum {
     REDLOCK_WANT_CONNECT = 1,
@@ -1084,6 +1076,28 @@ struct redlock_item {
     int64_t integer;
 };
 
+struct redlock_asking;
+
+/* A question, and how it stands. */
+struct redlock_question {
+    struct redlock_question *next;              /* Private. */
+    const struct redlock_asking *feature;
+    const struct redlock_name *arguments;
+    uint8_t *buffer;
+    size_t size, read, written;                 /* Bytes of the buffer. */
+    /* Different from every other question's that is not answered. */
+    uint32_t number;
+    uint8_t argument_count, node;
+    bool is_sent;
+    /* To be read, from here on. The reply did not fit in the buffer. The items before the cut are
+     * complete, those after it are lost. */
+    bool is_cut;
+    /* PENDING, or how it ended. OK: the reply is complete, though it may be an error. NO_ANSWER:
+     * the connection is gone, and the node may have executed the command. CANCELLED: it
+     * was forgotten. */
+    enum redlock_status status;
+};
+
 /* Asks node k < N any command of count arguments (1..REDLOCK_ARGUMENTS_MAX), the command's name
  * first, on the connection that locks use, after their commands. It has no vote and no part in any
  * lock. But a command that keeps the node busy keeps it from voting, and a node that does not
@@ -1093,28 +1107,19 @@ struct redlock_item {
  * its own bytes and 24 at most. The limits of a lock's answer hold here, too (S16), which are 64
  * KiB in a string, 64 elements in an array, and arrays three deep. A longer reply ends the
  * connection. question is memory that no other question uses. It, arguments, their bytes and the
- * buffer belong to the engine until redlock_question_status is not PENDING, or
- * redlock_forget_question. OK: it has been asked. BAD_QUESTION: no such node, too many or too large
- * arguments, or one of SELECT, AUTH, HELLO, RESET, QUIT, MULTI, EXEC, DISCARD, MONITOR, SYNC,
- * PSYNC, REPLCONF, CLIENT REPLY, SUBSCRIBE and its kind, which would change the locks' connection.
- * NO_ANSWER: there is no connection to the node now (see redlock_node_trouble). After an error
- * nothing has changed. */
+ * buffer belong to the engine until question->status is not PENDING, or redlock_forget_question.
+ * OK: it has been asked. BAD_QUESTION: no such node, too many or too large arguments, or one of
+ * SELECT, AUTH, HELLO, RESET, QUIT, MULTI, EXEC, DISCARD, MONITOR, SYNC, PSYNC, REPLCONF, CLIENT
+ * REPLY, SUBSCRIBE and its kind, which would change the locks' connection. NO_ANSWER: there is no
+ * connection to the node now (see redlock_node_trouble). After an error nothing has changed. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_ask(struct redlock *r, struct redlock_question *question, unsigned k,
                                 const struct redlock_name *arguments, unsigned count, void *buffer,
                                 size_t size, uint64_t now_us);
 
-/* PENDING, or how it ended. OK: the reply is complete, though it may be an error. NO_ANSWER: the
- * connection is gone, and the node may have executed the command. CANCELLED: it was forgotten. */
-enum redlock_status redlock_question_status(const struct redlock_question *question);
-
 /* The next item of the reply, as far as it has arrived. False: there is none now. *item is valid
  * until the next call for this engine. */
 bool redlock_next_item(struct redlock_question *question, struct redlock_item *item);
-
-/* True if the reply did not fit in the buffer. The items before the cut are complete, those after
- * it are lost. */
-bool redlock_question_is_cut(const struct redlock_question *question);
 
 /* Gives up the answer, which is dropped when it arrives. The command may be executed. The memory is
  * the caller's again. Does nothing when the question has ended. */
@@ -1229,7 +1234,6 @@ struct redlock_inspecting;
 struct redlock_restoring;
 struct redlock_hashing;
 struct redlock_holding;
-struct redlock_asking;
 struct wire_reply;
 struct answer;
 struct redlock_eventing;
@@ -1447,19 +1451,6 @@ struct redlock_node {
     size_t parser[REDLOCK_PARSER_WORDS];        /* struct resp_parser */
 };
 
-/* A command to a node that belongs to no lock (see redlock_ask). */
-struct redlock_question {
-    struct redlock_question *next;
-    const struct redlock_asking *feature;
-    const struct redlock_name *arguments;
-    uint8_t *buffer;
-    size_t size, read, written;                 /* Bytes of the buffer. */
-    /* Different from every other question's that is not answered. */
-    uint32_t number;
-    uint8_t argument_count, node, status;
-    bool is_sent, is_cut;
-};
-
 /* One node's answer to a mark. */
 struct redlock_marker {
     struct redlock_question question;
@@ -1536,9 +1527,11 @@ struct redlock_event_ring {
 };
 
 struct redlock {
-    uint64_t now_us;                    /* Time of the call under way, or of the last one. */
-    uint8_t node_count;
-    uint8_t session_count;
+    /* Three fields to be read by anybody. The last time that the engine was given. A loop that has
+     * just received need not read the clock again for redlock_tick. */
+    uint64_t now_us;
+    uint8_t node_count;                 /* N. 0: r is zeroed memory. */
+    uint8_t session_count;              /* N, or 2 N with wake-ups. */
     uint8_t entropy_size;
     /* node_count nodes, and after them their subscriptions, if any. */
     struct redlock_node *nodes;

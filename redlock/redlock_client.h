@@ -311,8 +311,7 @@ struct redlock *redlock_engine(struct redlock_client *c);
 /* The number of descriptors that a loop goes over, up to REDLOCK_FDS_MAX. They are one for each
  * node, with engine.wake_ups as many after them that are used only while a lock waits that was
  * started with wall_us, and one for each sentinel. Without sentinels they are the engine's
- * redlock_sessions(). (A loop over redlock_node_count() that never gives wall_us
- * misses nothing then.) */
+ * sessions. (A loop over redlock_node_count() that never gives wall_us misses nothing then.) */
 unsigned redlock_fd_count(const struct redlock_client *c);
 
 /* redlock_start_acquire on the client's engine, at this moment, with the wall clock if

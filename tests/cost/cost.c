@@ -112,7 +112,7 @@ static void finish_handshake(struct cost *c, unsigned k)
 static void connect_sessions(struct cost *c)
 {
     tick(c);
-    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
+    for (unsigned k = 0; k < c->engine.session_count; k++) {
         if (!(redlock_wants(&c->engine, k) & REDLOCK_WANT_CONNECT)) continue;
         redlock_connected(&c->engine, k, c->now_us);
         send_all(c, k);

@@ -39,7 +39,7 @@ static int shorter(int a, int b)
 static enum redlock_status poll_turn(struct redlock_client *c, int wait_ms)
 {
     struct pollfd fds[SESSIONS_MAX];
-    unsigned count = redlock_sessions(redlock_engine(c));
+    unsigned count = redlock_engine(c)->session_count;
     for (unsigned k = 0; k < count; k++) {
         unsigned events = redlock_events(c, k);
         fds[k].fd = redlock_fd(c, k);
@@ -77,7 +77,7 @@ static enum redlock_status epoll_turn(struct watch *w, struct redlock_client *c,
 {
     struct epoll_event events[SESSIONS_MAX];
     unsigned ready = 0;
-    for (unsigned k = 0; k < redlock_sessions(redlock_engine(c)); k++)
+    for (unsigned k = 0; k < redlock_engine(c)->session_count; k++)
         if (redlock_fd(c, k) != w->fds[k] || redlock_events(c, k) != w->events[k])
             watch_session(w, c, k);
     int count = epoll_wait(w->epoll, events, SESSIONS_MAX, shorter(redlock_poll_ms(c), wait_ms));
@@ -428,7 +428,7 @@ TEST(a_waiting_acquire_is_woken_in_a_loop_over_all_sessions)
     redlock_lock_init(&wanted);
     CHECK_STATUS(redlock_open(&alice, node_list, &options, NULL), REDLOCK_OK);
     CHECK(open_client(&bob, node_list));
-    CHECK_INT(redlock_sessions(redlock_engine(&alice)), 2 * NODES);
+    CHECK_INT(redlock_engine(&alice)->session_count, 2 * NODES);
     CHECK_STATUS(acquire(&bob, &held, "woken", TTL_MS, 0), REDLOCK_OK);
     CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &wanted, &request, redlock_now_us()),
                  REDLOCK_OK);

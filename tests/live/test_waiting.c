@@ -89,7 +89,7 @@ TEST(without_wake_ups_a_client_has_one_connection_to_each_node_and_gets_the_lock
     options.engine.wake_ups = false;
     CHECK_STATUS(redlock_open(&alice, node_list, &options, NULL), REDLOCK_OK);
     CHECK(join(&bob, node_list));
-    CHECK_INT(redlock_sessions(redlock_engine(&alice)), NODES);
+    CHECK_INT(redlock_engine(&alice)->session_count, NODES);
     CHECK(hand_over("not-woken", release_it) < PATIENCE_MS);
     redlock_close(&alice, CLOSE_MS);
     redlock_close(&bob, CLOSE_MS);

@@ -55,7 +55,7 @@ static void end_question(struct track *track, bool is_answered)
 
 static void take_answer(struct track *track)
 {
-    enum redlock_status status = redlock_question_status(&track->question);
+    enum redlock_status status = track->question.status;
     uint64_t now = redlock_now_us(), trip = now - track->asked_at;
     bool is_answered;
 

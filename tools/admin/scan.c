@@ -126,7 +126,7 @@ static bool has_restarted(struct scan *s, unsigned k)
 
 static bool is_pending(const struct line *line)
 {
-    return line->is_asked && redlock_question_status(&line->question) == REDLOCK_PENDING;
+    return line->is_asked && line->question.status == REDLOCK_PENDING;
 }
 
 /* The pieces of the string are moved together, over the headers between them. */
@@ -156,8 +156,7 @@ static void hear(struct scan *s, unsigned k)
     if (!line->is_asked) return;
     if (is_pending(line))
         redlock_forget_question(redlock_engine(&s->session->client), &line->question);
-    if (redlock_question_status(&line->question) == REDLOCK_OK &&
-        !redlock_question_is_cut(&line->question))
+    if (line->question.status == REDLOCK_OK && !line->question.is_cut)
         read_answer(s, k);
     if (!line->bytes) line->away_until = redlock_now_us() + PAUSE_US;
 }

@@ -207,7 +207,7 @@ static bool advance(struct asking *asking, unsigned k)
 
     if (course->is_over) return false;
     if (course->is_pending) {
-        enum redlock_status status = redlock_question_status(&course->question);
+        enum redlock_status status = course->question.status;
         if (status == REDLOCK_PENDING && redlock_now_us() < until) return true;
         course->is_pending = false;
         course->is_over = status != REDLOCK_OK;

@@ -71,8 +71,7 @@ static double ask(struct bench_servers *s, unsigned k)
     if (redlock_ask(r, &s->question, k, words, 2, s->buffer, sizeof s->buffer, redlock_now_us()) !=
         REDLOCK_OK)
         return 0;
-    while (redlock_question_status(&s->question) == REDLOCK_PENDING &&
-           redlock_step(&s->client) == REDLOCK_OK)
+    while (s->question.status == REDLOCK_PENDING && redlock_step(&s->client) == REDLOCK_OK)
         (void)poll(NULL, 0, 1);
     read_text(s);
     return read_field(s->text, "used_cpu_user:") + read_field(s->text, "used_cpu_sys:");

@@ -189,7 +189,7 @@ static void step(const struct waiters *w, unsigned number)
     if (status != REDLOCK_OK) fail("redlock_step_ready", redlock_status_text(status));
     one->ready = 0;
     count_commands(w, one);
-    for (unsigned k = 0; k < redlock_sessions(r); k++) watch(w, number, k);
+    for (unsigned k = 0; k < r->session_count; k++) watch(w, number, k);
     at = redlock_poll_ms(&one->client) == 0 ? 0 : redlock_wake_at(r);
     now = redlock_now_us();
     one->step_at =

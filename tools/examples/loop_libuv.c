@@ -47,7 +47,7 @@ static void look_at_nodes(uv_timer_t *timer)
     uint64_t now_us = redlock_now_us();
     char words[80];
 
-    for (unsigned k = 0; k < redlock_nodes(r); k++) {
+    for (unsigned k = 0; k < r->node_count; k++) {
         if (redlock_valid_ms(&s->lock) > 0 || redlock_node_votes(r, k, now_us)) continue;
         redlock_describe_node(r, k, now_us, words, sizeof words);
         fprintf(stderr, "loop_libuv: node %u, %s, has no vote: %s\n", k,

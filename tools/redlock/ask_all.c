@@ -20,7 +20,7 @@ void ask_all_argument(struct ask_all *all, const char *text)
 static bool is_pending(const struct ask_all *all, unsigned k)
 {
     assert(k < REDLOCK_NODES_MAX);
-    return all->is_asked[k] && redlock_question_status(&all->questions[k]) == REDLOCK_PENDING;
+    return all->is_asked[k] && all->questions[k].status == REDLOCK_PENDING;
 }
 
 void ask_all_begin(struct ask_all *all, struct session *session)
@@ -70,8 +70,8 @@ bool ask_all_answer(struct ask_all *all, unsigned k, struct redlock_item *item)
 
     assert(k < REDLOCK_NODES_MAX);
     item->type = REDLOCK_ITEM_NULL_ARRAY;
-    if (!all->is_asked[k] || redlock_question_status(question) != REDLOCK_OK) return false;
-    if (redlock_question_is_cut(question) || !redlock_next_item(question, item)) return false;
+    if (!all->is_asked[k] || question->status != REDLOCK_OK) return false;
+    if (question->is_cut || !redlock_next_item(question, item)) return false;
     if (!join_pieces(question, item, all->answers[k])) return false;
     return item->type != REDLOCK_ITEM_ERROR && item->type != REDLOCK_ITEM_ARRAY &&
            item->type != REDLOCK_ITEM_NULL_ARRAY;

@@ -25,7 +25,7 @@ static void hear(struct session *session, unsigned k)
     struct redlock_item item;
 
     assert(k < REDLOCK_NODES_MAX);
-    if (!all.is_asked[k] || redlock_question_status(&all.questions[k]) == REDLOCK_PENDING) return;
+    if (!all.is_asked[k] || all.questions[k].status == REDLOCK_PENDING) return;
     if (!ask_all_answer(&all, k, &item) && item.type == REDLOCK_ITEM_ERROR && item.size > 7 &&
         memcmp(item.bytes, "NOPERM ", 7) == 0)
         report_with_advice(session, k, "a release wakes nobody there, so it is noticed late",

@@ -131,7 +131,7 @@ void readers_look(struct readers *readers, struct session *session, const char *
     ask_all_begin(&all, session);
     ask_all_wait(&all, session, until);
     for (unsigned k = 0; k < count; k++)
-        if (all.is_asked[k] && redlock_question_status(&all.questions[k]) == REDLOCK_OK)
+        if (all.is_asked[k] && all.questions[k].status == REDLOCK_OK)
             hear_node(readers, &told, &all.questions[k]);
     keep_holders(readers, &told, redlock_quorum(count));
     ask_all_end(&all, session);

@@ -27,8 +27,8 @@ static enum redlock_status ask(struct cluster *cluster, struct redlock_question 
                   REDLOCK_OK); \
     } while (0)
 
-#define EXPECT_QUESTION(question, status) \
-    CHECK_STR(redlock_status_text(redlock_question_status(question)), redlock_status_text(status))
+#define EXPECT_QUESTION(question, expected) \
+    CHECK_STR(redlock_status_text((question)->status), redlock_status_text(expected))
 
 /* The present part of the reply as a text, "*2 +a :7 ". Each item has its depth in front if that is
  * not 0. */
@@ -67,7 +67,7 @@ TEST(a_question_is_answered_item_by_item)
     RUN_MS(5);
     EXPECT_QUESTION(&question, REDLOCK_OK);
     EXPECT_REPLY(&question, "*5 1+yes 1:-7 1$a\r\nbc 1_ 1*2 2~ 2-no ");
-    CHECK(!redlock_question_is_cut(&question));
+    CHECK(!question.is_cut);
 }
 
 TEST(arguments_of_a_question_are_any_bytes)
@@ -212,7 +212,7 @@ TEST(what_does_not_fit_in_the_buffer_is_cut_and_told)
               REDLOCK_OK);
     RUN_MS(5);
     EXPECT_QUESTION(&question, REDLOCK_OK);
-    CHECK(redlock_question_is_cut(&question));
+    CHECK(question.is_cut);
     EXPECT_REPLY(&question, "*4 1+one ");
     ACQUIRE(0, "door", 10000);
     EXPECT_STATUS(0, REDLOCK_OK);
@@ -233,7 +233,7 @@ TEST(a_reply_never_leaves_its_buffer)
         EXPECT_QUESTION(&question, REDLOCK_OK);
         for (size_t i = size; i < sizeof guarded; i++) CHECK_INT(guarded[i], 0xa5);
         /* Its 10 bytes, and 24 at most. */
-        CHECK(redlock_question_is_cut(&question) ? size < 34 : size >= 10);
+        CHECK(question.is_cut ? size < 34 : size >= 10);
     }
 }
 
@@ -247,7 +247,7 @@ static void find_room_for(const char *reply, size_t *least)
         CHECK_INT(redlock_ask(ENGINE(0), &question, 0, ping, 1, buffer, *least, CLIENT_NOW(0)),
                   REDLOCK_OK);
         RUN_MS(5);
-        if (!redlock_question_is_cut(&question)) return;
+        if (!question.is_cut) return;
     }
 }
 
@@ -291,7 +291,7 @@ TEST(a_question_needs_no_buffer)
     CHECK_INT(redlock_ask(ENGINE(0), &question, 0, ping, 1, NULL, 0, CLIENT_NOW(0)), REDLOCK_OK);
     RUN_MS(5);
     EXPECT_QUESTION(&question, REDLOCK_OK);
-    CHECK(redlock_question_is_cut(&question));
+    CHECK(question.is_cut);
 }
 
 TEST(a_long_reply_passes_through_a_small_buffer_that_is_emptied_in_time)
@@ -308,12 +308,11 @@ TEST(a_long_reply_passes_through_a_small_buffer_that_is_emptied_in_time)
     LINK(0, 0)->receive_max = 64;
     CHECK_INT(redlock_ask(ENGINE(0), &question, 0, ping, 1, small, sizeof small, CLIENT_NOW(0)),
               REDLOCK_OK);
-    while (redlock_question_status(&question) == REDLOCK_PENDING &&
-           cluster_step(cluster, cluster->now_us + 1000000))
+    while (question.status == REDLOCK_PENDING && cluster_step(cluster, cluster->now_us + 1000000))
         while (redlock_next_item(&question, &item)) size += item.size;
     while (redlock_next_item(&question, &item)) size += item.size;
     EXPECT_QUESTION(&question, REDLOCK_OK);
-    CHECK(!redlock_question_is_cut(&question));
+    CHECK(!question.is_cut);
     CHECK_INT(size, LONG);
 }
 
@@ -387,8 +386,8 @@ TEST(the_numbers_of_questions_begin_anew_when_they_are_used_up)
     CHECK_INT(last.number, UINT32_MAX);
     CHECK_INT(first.number, 0);
     RUN_MS(10);
-    CHECK_INT(redlock_question_status(&last), REDLOCK_OK);
-    CHECK_INT(redlock_question_status(&first), REDLOCK_OK);
+    CHECK_INT(last.status, REDLOCK_OK);
+    CHECK_INT(first.status, REDLOCK_OK);
 }
 
 TEST(a_question_waits_while_a_script_is_on_its_way_from_where_it_lies)
@@ -520,8 +519,7 @@ static void sever(bool to_node, size_t after, bool is_cold, bool *was_cut)
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(TIMEOUTS_MS + 2000);
     for (unsigned i = 0; i < 3; i++)
-        CHECK(redlock_question_status(&questions[i]) == REDLOCK_OK ||
-              redlock_question_status(&questions[i]) == REDLOCK_NO_ANSWER);
+        CHECK(questions[i].status == REDLOCK_OK || questions[i].status == REDLOCK_NO_ANSWER);
     CHECK(!ENGINE(0)->questions);
     RELEASE(0);
     RUN_MS(1000);

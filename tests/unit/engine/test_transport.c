@@ -6,7 +6,7 @@ enum { TTL_MS = 10000 };
 
 static bool is_any_busy(const struct redlock *engine)
 {
-    for (unsigned k = 0; k < redlock_nodes(engine); k++)
+    for (unsigned k = 0; k < engine->node_count; k++)
         if (redlock_node_is_busy(engine, k)) return true;
     return false;
 }
@@ -18,18 +18,18 @@ static bool is_any_busy(const struct redlock *engine)
 TEST(an_engine_says_how_many_nodes_it_has_and_zeroed_memory_has_none)
 {
     static const struct redlock zeroed;
-    CHECK_INT(redlock_nodes(&zeroed), 0);
+    CHECK_INT(zeroed.node_count, 0);
     CLUSTER_OF(5, 1, config.wake_ups = true);
-    CHECK_INT(redlock_nodes(ENGINE(0)), 5);
-    CHECK_INT(redlock_sessions(ENGINE(0)), 10);
+    CHECK_INT(ENGINE(0)->node_count, 5);
+    CHECK_INT(ENGINE(0)->session_count, 10);
 }
 
 TEST(an_engine_knows_the_time_that_it_was_given_last)
 {
     CLUSTER(3);
-    const uint64_t later_us = redlock_time_us(ENGINE(0)) + 7;
+    const uint64_t later_us = ENGINE(0)->now_us + 7;
     redlock_tick(ENGINE(0), later_us);
-    CHECK_INT(redlock_time_us(ENGINE(0)), later_us);
+    CHECK_INT(ENGINE(0)->now_us, later_us);
 }
 
 /* ---- What is worth waiting for ---- */
