@@ -205,8 +205,8 @@ enum redlock_status redlock_release(struct redlock_client *c, struct redlock_loc
     if (status == REDLOCK_OK) status = redlock_start_release(&c->engine, lock, now);
     if (status == REDLOCK_OK) {
         status = run_operation(c, lock, HEEDS_NOTHING);
-        REDLOCK_ASSERT(redlock_confirmed(lock) <= c->engine.node_count);
-        if (confirmed) *confirmed = redlock_confirmed(lock);
+        REDLOCK_ASSERT(redlock_view_lock(lock).confirmed <= c->engine.node_count);
+        if (confirmed) *confirmed = redlock_view_lock(lock).confirmed;
     } else if (status != REDLOCK_LOST) {
         return status;
     }
@@ -226,7 +226,7 @@ enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms)
     for (;;) {
         unsigned settled = 0, votes = 0;
         for (unsigned k = 0; k < n; k++) {
-            settled += redlock_node_settled(&c->engine, k);
+            settled += redlock_view_node(&c->engine, k, c->engine.now_us).is_settled;
             votes += redlock_node_votes(&c->engine, k, redlock_now_us());
         }
         REDLOCK_ASSERT(votes <= n);
@@ -257,7 +257,7 @@ static bool is_any_pending(struct redlock_lock *const *locks, size_t count)
 static bool part_released(struct redlock_client *c, struct redlock_lock *lock)
 {
     bool is_confirmed = redlock_lock_status(lock) == REDLOCK_OK &&
-                        redlock_confirmed(lock) >= redlock_quorum(c->engine.node_count);
+                        redlock_view_lock(lock).confirmed >= redlock_quorum(c->engine.node_count);
     bool is_gone = redlock_idle(lock) || is_confirmed || redlock_lock_status(lock) == REDLOCK_LOST;
 
     redlock_part(c, lock);

@@ -20,19 +20,18 @@ static void drop_if_idle(struct redlock_client *c, struct redlock_parted *parted
 /* Copies the names of the lock to where they may stay. Returns one name, or a set. */
 static const void *copy_names(struct redlock_parted *parted, const struct redlock_lock *lock)
 {
-    unsigned count;
-    const struct redlock_name *names = redlock_lock_names(lock, &count);
+    struct redlock_lock_view view = redlock_view_lock(lock);
     uint8_t *to = parted->bytes;
 
-    REDLOCK_ASSERT(count > 0 && count <= REDLOCK_SET_MAX);
-    for (unsigned i = 0; i < count; i++) {
-        memcpy(to, names[i].bytes, names[i].size);
-        parted->set[i] = names[i];
+    REDLOCK_ASSERT(view.name_count > 0 && view.name_count <= REDLOCK_SET_MAX);
+    for (unsigned i = 0; i < view.name_count; i++) {
+        memcpy(to, view.names[i].bytes, view.names[i].size);
+        parted->set[i] = view.names[i];
         parted->set[i].bytes = to;
-        to += names[i].size;
+        to += view.names[i].size;
     }
     REDLOCK_ASSERT(to <= parted->bytes + REDLOCK_RESOURCE_MAX);
-    return count > 1 ? (const void *)parted->set : parted->bytes;
+    return view.name_count > 1 ? (const void *)parted->set : parted->bytes;
 }
 
 /* S5: the debts of the lock outlive it, in the client's own memory. If that is full, keys stay

@@ -591,26 +591,23 @@ bool redlock_node_votes(const struct redlock *r, unsigned k, uint64_t now_us)
     return node_votes(&r->nodes[k], &r->config, false, now_us);
 }
 
-bool redlock_node_gives_tickets(const struct redlock *r, unsigned k, uint64_t now_us)
+/* A run_id that is made of other lines does not tell a trusted server from another. */
+static const uint8_t *run_id_of(const struct redlock *r, const struct redlock_node *node)
 {
-    return node_votes(&r->nodes[k], &r->config, true, now_us);
+    bool is_own = !node->identity.is_derived || !r->config.trust_unknown;
+
+    return node->has_run_id && is_own ? node->run_id : NULL;
 }
 
-const uint8_t *redlock_node_run_id(const struct redlock *r, unsigned k)
+struct redlock_node_view redlock_view_node(const struct redlock *r, unsigned k, uint64_t now_us)
 {
-    bool is_own = !r->nodes[k].identity.is_derived || !r->config.trust_unknown;
+    const struct redlock_node *node = &r->nodes[k];
 
-    return r->nodes[k].has_run_id && is_own ? r->nodes[k].run_id : NULL;
-}
-
-bool redlock_node_settled(const struct redlock *r, unsigned k)
-{
-    return r->nodes[k].settled;
-}
-
-enum redlock_trouble redlock_node_trouble(const struct redlock *r, unsigned k, uint64_t now_us)
-{
-    return node_trouble(&r->nodes[k], &r->config, now_us);
+    return (struct redlock_node_view){
+        .trouble = node_trouble(node, &r->config, now_us),
+        .gives_tickets = node_votes(node, &r->config, true, now_us), .is_settled = node->settled,
+        .run_id = run_id_of(r, node)
+    };
 }
 
 void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us, char *text,

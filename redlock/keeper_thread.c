@@ -159,7 +159,7 @@ static enum redlock_status release_kept(struct redlock_keeper *keeper, struct re
     kept->is_releasing = true;
     status = await_end(keeper, kept);
     kept->is_releasing = false;
-    if (confirmed) *confirmed = redlock_confirmed(&kept->lock);
+    if (confirmed) *confirmed = redlock_view_lock(&kept->lock).confirmed;
     part_from(keeper, kept);
     return status;
 }

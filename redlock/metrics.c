@@ -447,7 +447,7 @@ void redlock_metrics_change(struct redlock_metrics *m, const struct redlock *r)
     forget_all(m);
     m->lost_seen = 0;
     for (unsigned k = 0; k < m->node_count; k++) {
-        m->nodes[k].was_met = r && redlock_node_run_id(r, k) != NULL;
+        m->nodes[k].was_met = r && redlock_view_node(r, k, r->now_us).run_id != NULL;
         m->nodes[k].is_up = m->nodes[k].was_met && (redlock_wants(r, k) & REDLOCK_WANT_RECEIVE);
     }
 }

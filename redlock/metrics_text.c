@@ -351,7 +351,7 @@ static void put_troubles(struct page *page, const struct redlock *r, uint64_t no
 
     begin_metric(page, series.name, "gauge", "Why a node has no vote, or its last error.");
     for (; series.node < page->m->node_count; series.node++) {
-        series.value = trouble_names[redlock_node_trouble(r, series.node, now_us)];
+        series.value = trouble_names[redlock_view_node(r, series.node, now_us).trouble];
         if (*series.value != '\0') put_line(page, &series, "", 1, false);
     }
 }

@@ -157,7 +157,7 @@ REDLOCK_PRIVATE void node_end_handshake(struct redlock_node *node, uint64_t now_
 REDLOCK_PRIVATE void node_note(struct redlock_node *node, enum redlock_command command,
                                enum redlock_trouble trouble, const char *text);
 
-/* See redlock_node_trouble and redlock_describe_node. */
+/* See redlock_view_node and redlock_describe_node. */
 REDLOCK_PRIVATE enum redlock_trouble
 node_trouble(const struct redlock_node *node, const struct redlock_config *config, uint64_t now_us);
 REDLOCK_PRIVATE void node_describe(const struct redlock_node *node,

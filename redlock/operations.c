@@ -336,10 +336,9 @@ REDLOCK_STATIC_ASSERT(HASH_AT + sizeof(uint32_t) <= 23 + 1,
 REDLOCK_WRAPS static uint32_t hash_names(const struct redlock_lock *lock)
 {
     uint32_t hash = 2166136261u;
-    unsigned count;
-    const struct redlock_name *names = redlock_lock_names(lock, &count);
+    const struct redlock_name *names = names_of(lock);
 
-    for (unsigned n = 0; n < count; n++)
+    for (unsigned n = 0; n < lock->name_count; n++)
         for (size_t i = 0; i < names[n].size; i++)
             hash = (hash ^ ((const uint8_t *)names[n].bytes)[i]) * 16777619u;
     return hash;
@@ -462,12 +461,6 @@ enum redlock_status redlock_lock_status(const struct redlock_lock *lock)
     return (enum redlock_status)lock->status;
 }
 
-const struct redlock_name *redlock_lock_names(const struct redlock_lock *lock, unsigned *count)
-{
-    *count = lock->name_count;
-    return names_of(lock);
-}
-
 enum redlock_status redlock_attempt_status(const struct redlock_lock *lock)
 {
     return (enum redlock_status)lock->attempt_status;
@@ -484,20 +477,6 @@ bool redlock_idle(const struct redlock_lock *lock)
     return lock_is_idle(lock);
 }
 
-unsigned redlock_owed(const struct redlock_lock *lock)
-{
-    unsigned count = 0;
-
-    for (unsigned k = 0; k < REDLOCK_NODES_MAX; k++)
-        count += lock->stakes[k].state == STAKE_OWED || lock->stakes[k].state == STAKE_LEAVING;
-    return count;
-}
-
-unsigned redlock_confirmed(const struct redlock_lock *lock)
-{
-    return round_count(lock->round.granted);
-}
-
 const struct redlock_round *redlock_last_round(const struct redlock_lock *lock)
 {
     return &lock->round;
@@ -506,11 +485,6 @@ const struct redlock_round *redlock_last_round(const struct redlock_lock *lock)
 enum redlock_vote redlock_vote_of(const struct redlock_lock *lock, unsigned k)
 {
     return round_vote_of(&lock->round, k);
-}
-
-uint32_t redlock_free_in_ms(const struct redlock_lock *lock)
-{
-    return retry_free_in_ms(lock);
 }
 
 static bool is_won(const struct redlock_lock *lock)
@@ -525,9 +499,26 @@ uint64_t redlock_ticket(const struct redlock_lock *lock)
     return lock->kind->is_changing ? lock->ticket_seen : lock->ticket;
 }
 
-unsigned redlock_slot(const struct redlock_lock *lock)
+static unsigned count_owed(const struct redlock_lock *lock)
 {
-    return is_won(lock) ? lock->permit.slot : 0;
+    unsigned count = 0;
+
+    for (unsigned k = 0; k < REDLOCK_NODES_MAX; k++)
+        count += lock->stakes[k].state == STAKE_OWED || lock->stakes[k].state == STAKE_LEAVING;
+    return count;
+}
+
+struct redlock_lock_view redlock_view_lock(const struct redlock_lock *lock)
+{
+    const struct redlock_name *names = names_of(lock);
+    bool is_upgrading = lock->kind && lock->kind->is_changing;
+
+    return (struct redlock_lock_view){
+        .names = names, .name_count = lock->name_count, .owed = count_owed(lock),
+        .confirmed = round_count(lock->round.granted), .free_in_ms = retry_free_in_ms(lock),
+        .slot = is_won(lock) ? lock->permit.slot : 0,
+        .is_shared = names_are_shared(names, lock->name_count) || is_upgrading
+    };
 }
 
 void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT + 1])

@@ -240,7 +240,7 @@ enum redlock_vote {
     /* After a timeout, a reset or an error our token may be there. It is released like
      * a grant (S4). */
     REDLOCK_VOTE_UNKNOWN,
-    /* It has no vote now (see redlock_node_trouble). Counts like UNKNOWN. Nothing is there. */
+    /* It has no vote now (see redlock_view_node). Counts like UNKNOWN. Nothing is there. */
     REDLOCK_VOTE_NOT_ASKED
 };
 
@@ -404,15 +404,16 @@ extern const struct redlock_feature redlock_tickets;
 extern const struct redlock_feature redlock_sets;
 /* config.wake_ups. Without it nobody listens, and releases wake nobody unless sets are in use. */
 extern const struct redlock_feature redlock_wake_ups;
-/* redlock_free_in_ms. Without it: UNTOLD, and nodes that refuse are not asked. The three
- * above bring it. */
+/* free_in_ms of redlock_view_lock. Without it: UNTOLD, and nodes that refuse are not asked. The
+ * three above bring it. */
 extern const struct redlock_feature redlock_free_in;
 /* Behind an extension a node that has lost the key gets it again. Without it a lock that is held
  * while one node after another restarts is lost with the last of its quorum. */
 extern const struct redlock_feature redlock_restore;
 /* The scripts that extend and release are loaded by each new connection and then named by their
  * SHA-1s, in 40 bytes in place of 162 and 110, and a little less work for the node. Without it they
- * go out with their texts each time, which needs less code. Sets and wake-ups load theirs anyway. */
+ * go out with their texts each time, which needs less code. Sets and wake-ups load theirs
+ * anyway. */
 extern const struct redlock_feature redlock_loaded_scripts;
 /* Changes nothing but the time it takes. What goes to several nodes in the same bytes is encoded
  * once, by redlock_output of the first of them, and copied to those that have nothing
@@ -566,7 +567,7 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
  *     redlock_shared     any number of readers hold it (see redlock_start_upgrade); a writer is a
  *                        plain lock, or one of a set whose names say so
  *     redlock_fair       one client holds it, in strict order
- *     redlock_permits    one of request.permits permits (see redlock_slot)
+ *     redlock_permits    one of request.permits permits (see redlock_view_lock)
  *     redlock_redisson   a lock that Java services share, by Redisson, on one node */
 struct redlock_kind;
 extern const struct redlock_kind redlock_plain, redlock_shared, redlock_fair, redlock_permits,
@@ -640,8 +641,8 @@ void redlock_lock_init(struct redlock_lock *lock);
  * on tickets.
  *
  * Release: removes our token wherever it may be. Held no longer from the call on. Then OK:
- * confirmed by a quorum, or by fewer (redlock_confirmed) while the rest is owed and paid later
- * (S5); or LOST: it was not held any more, at once when the own clock says so. */
+ * confirmed by a quorum, or by fewer (confirmed of redlock_view_lock) while the rest is owed and
+ * paid later (S5); or LOST: it was not held any more, at once when the own clock says so. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock *lock,
                                           const struct redlock_request *request, uint64_t now_us);
@@ -713,9 +714,6 @@ enum redlock_status redlock_start_downgrade(struct redlock *r, struct redlock_lo
  *   It may have a ticket. Another process adopts it as a fair lock, not as a plain one, since a
  * poll that is still on its way could give away a node that the extension of a plain lock has
  * counted. Releases wake nobody unless wake-ups or sets are used. */
-
-/* True if the lock is a reader of any of its resources. */
-bool redlock_is_shared(const struct redlock_lock *lock);
 
 /* A key as one node shows it (see redlock_start_inspect). */
 struct redlock_sight {
@@ -793,7 +791,7 @@ void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_u
 /* Ends the caller's use of the lock, without waiting. An operation is cancelled, and an acquired
  * lock is released, unless it was adopted and no release of it has begun (S17). True: it owes
  * something now, so it must stay, with its name, until redlock_idle(), or be moved to a place where
- * both may stay (redlock_move, redlock_lock_names). False: redlock_forget() loses nothing. */
+ * both may stay (redlock_move, redlock_view_lock). False: redlock_forget() loses nothing. */
 REDLOCK_MUST_CHECK
 bool redlock_let_go(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 
@@ -822,11 +820,6 @@ struct redlock_lock *redlock_next_done(struct redlock *r);
 /* PENDING, or how the last operation ended. */
 enum redlock_status redlock_lock_status(const struct redlock_lock *lock);
 
-/* The lock's *count names (one, or those of the set, sorted; 0: none yet). They are the caller's,
- * in its memory or the lock's (redlock_copy_name), and no longer there when the lock is idle and
- * that memory was reused. */
-const struct redlock_name *redlock_lock_names(const struct redlock_lock *lock, unsigned *count);
-
 /* How the last attempt ended. It gives the reason of a TIMEOUT, or what a pending
  * acquire waits for. */
 enum redlock_status redlock_attempt_status(const struct redlock_lock *lock);
@@ -839,12 +832,6 @@ uint64_t redlock_valid_us(const struct redlock_lock *lock, uint64_t now_us);
  * validity has ended. This function, not redlock_lock_status(), decides when the memory may be
  * freed, after redlock_forget(). */
 bool redlock_idle(const struct redlock_lock *lock);
-
-/* The number of nodes that may have something of ours and still owe the answer to a release. */
-unsigned redlock_owed(const struct redlock_lock *lock);
-
-/* The number of nodes that have confirmed the last round (after a release, the removal). */
-unsigned redlock_confirmed(const struct redlock_lock *lock);
 
 /* One command to all nodes at once, with the votes on it, as sets of node numbers. */
 struct redlock_round {
@@ -866,25 +853,40 @@ const struct redlock_round *redlock_last_round(const struct redlock_lock *lock);
 /* Node k's vote in the last round. */
 enum redlock_vote redlock_vote_of(const struct redlock_lock *lock, unsigned k);
 
-/* After TAKEN (or TIMEOUT because of it), the number of ms until enough nodes are free for a quorum
- * if the holder does nothing, by the nodes' own answers (PTTL). REDLOCK_FOREVER: a quorum of keys
- * has no TTL, so it is no lock. REDLOCK_UNTOLD: too few nodes answered, or none was
- * asked (see redlock_free_in). */
 #define REDLOCK_UNTOLD (UINT32_MAX - 1)
-uint32_t redlock_free_in_ms(const struct redlock_lock *lock);
+
+/* What else there is to ask of a lock, as it is now. */
+struct redlock_lock_view {
+    /* Its names (one, or those of the set, sorted). They are the caller's, in its memory or the
+     * lock's (redlock_copy_name), and no longer there when the lock is idle and that memory
+     * was reused. */
+    const struct redlock_name *names;
+    unsigned name_count;        /* 0: none yet. */
+    /* Nodes that may have something of ours and still owe the answer to a release. */
+    unsigned owed;
+    unsigned confirmed;         /* Nodes that obeyed in the last round (a release: removed it). */
+    /* After TAKEN (or TIMEOUT because of it), the number of ms until enough nodes are free for a
+     * quorum if the holder does nothing, by the nodes' own answers (PTTL). FOREVER: a quorum of
+     * keys has no TTL, so it is no lock. UNTOLD: too few nodes answered, or none was
+     * asked (see redlock_free_in). */
+    uint32_t free_in_ms;
+    /* Of a lock of the kind redlock_permits that is held, 1..permits, else 0. On the nodes it is a
+     * plain lock of the resource "name:slot", so any client that acquires "name:slot" takes a
+     * permit. It is inspected, and adopted, by that name. Clients with different numbers of permits
+     * share the slots that both have, so at most as many clients as the largest number hold one. A
+     * ticket belongs to the slot, and the resource must compare it only with tickets of the
+     * same slot. */
+    unsigned slot;
+    bool is_shared;             /* It is a reader of any of its resources. */
+};
+
+struct redlock_lock_view redlock_view_lock(const struct redlock_lock *lock);
 
 /* The fencing token, or ticket, of a lock that was acquired with one. It is larger than the ticket
  * of every holder of any of its resources whose acquire had ended before this one began (S15; see
  * wire.h for the protocol and its limits). While a reader asks to be a writer, it is the reader's.
  * 0: none. Give it to the resource, which must refuse smaller ones (see redlock_fence.h). */
 uint64_t redlock_ticket(const struct redlock_lock *lock);
-
-/* The slot of a lock of the kind redlock_permits, 1..permits, else 0. On the nodes it is a plain
- * lock of the resource "name:slot", so any client that acquires "name:slot" takes a permit. It is
- * inspected, and adopted, by that name. Clients with different numbers of permits share the slots
- * that both have, so at most as many clients as the largest number hold one. A ticket belongs to
- * the slot, and the resource must compare it only with tickets of the same slot. */
-unsigned redlock_slot(const struct redlock_lock *lock);
 
 /* Writes the 40 hex digits of the token of the current or last attempt, and a NUL. */
 void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT + 1]);
@@ -1111,7 +1113,7 @@ struct redlock_question {
  * OK: it has been asked. BAD_QUESTION: no such node, too many or too large arguments, or one of
  * SELECT, AUTH, HELLO, RESET, QUIT, MULTI, EXEC, DISCARD, MONITOR, SYNC, PSYNC, REPLCONF, CLIENT
  * REPLY, SUBSCRIBE and its kind, which would change the locks' connection. NO_ANSWER: there is no
- * connection to the node now (see redlock_node_trouble). After an error nothing has changed. */
+ * connection to the node now (see redlock_view_node). After an error nothing has changed. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_ask(struct redlock *r, struct redlock_question *question, unsigned k,
                                 const struct redlock_name *arguments, unsigned count, void *buffer,
@@ -1198,27 +1200,31 @@ const char *redlock_mark_seen(const struct redlock_mark *mark, uint64_t *wall_us
 /* N/2 + 1 (S1). */
 unsigned redlock_quorum(unsigned node_count);
 
-/* True if node k has a vote now. redlock_node_gives_tickets is about locks with a ticket, on which
- * a node votes later after a restart (see ticket_skew_ms). */
+/* True if node k has a vote now on locks without a ticket. */
 bool redlock_node_votes(const struct redlock *r, unsigned k, uint64_t now_us);
-bool redlock_node_gives_tickets(const struct redlock *r, unsigned k, uint64_t now_us);
 
-/* The run_id of the server that votes as node k, was the last to vote, or will vote when its guard
- * is over. It has REDLOCK_RUN_ID_SIZE bytes, in memory of the engine, and changes with each restart
- * of the server. NULL: none is known, or it has none and is trusted. */
-const uint8_t *redlock_node_run_id(const struct redlock *r, unsigned k);
+/* What else there is to ask of a node. */
+struct redlock_node_view {
+    /* The run_id of the server that votes there, was the last to vote, or will vote when its guard
+     * is over. It has REDLOCK_RUN_ID_SIZE bytes, in memory of the engine, and changes with each
+     * restart of the server. NULL: none is known, or it has none and is trusted. */
+    const uint8_t *run_id;
+    /* Why it has no vote, or what its last error was. */
+    enum redlock_trouble trouble;
+    /* It has a vote on locks with a ticket, which it gets later after a restart
+     * (see ticket_skew_ms). */
+    bool gives_tickets;
+    /* False while nobody can tell whether it is there, which is before the first connection has
+     * succeeded or failed, and while a good one that broke is made anew. A round waits for
+     * such a node. */
+    bool is_settled;
+};
 
-/* False while nobody can tell whether node k is there, which is before the first connection has
- * succeeded or failed, and while a good one that broke is made anew. A round waits for
- * such a node. */
-bool redlock_node_settled(const struct redlock *r, unsigned k);
+struct redlock_node_view redlock_view_node(const struct redlock *r, unsigned k, uint64_t now_us);
 
-/* Why node k has no vote, or what its last error was. */
-enum redlock_trouble redlock_node_trouble(const struct redlock *r, unsigned k, uint64_t now_us);
-
-/* The same in words, such as "connection refused", "NOAUTH Authentication required.", "restarted 4
- * s ago, no vote for another 27 s, no ticket for another 47 s", "same server as node 2"; "ok". Cut
- * to size, always NUL-terminated. size > 0. */
+/* The trouble in words, such as "connection refused", "NOAUTH Authentication required.", "restarted
+ * 4 s ago, no vote for another 27 s, no ticket for another 47 s", "same server as node 2"; "ok".
+ * Cut to size, always NUL-terminated. size > 0. */
 void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us, char *text,
                            size_t size);
 
@@ -1255,7 +1261,7 @@ struct redlock_stake {
     uint8_t form;                       /* Its form, if it is a script (enum redlock_form). */
     /* Commands that may still be executed there (enum strays in lock_state.h). */
     uint8_t strays;
-    /* PTTL of the key that refused us (see redlock_free_in_ms). */
+    /* PTTL of the key that refused us (see free_in_ms). */
     uint32_t holder_ms;
     /* Token of the last SET that was sent there. A release must name it (S6). */
     uint8_t token[REDLOCK_TOKEN_SIZE];

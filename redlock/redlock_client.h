@@ -236,7 +236,7 @@ enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock
 
 /* Like redlock_start_upgrade and redlock_start_downgrade. LOST: it is not held, and the lock's
  * memory is the caller's again. After any other status it is still held, in the role that
- * redlock_is_shared() returns. */
+ * redlock_view_lock() shows. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_upgrade(struct redlock_client *c, struct redlock_lock *lock);
 REDLOCK_MUST_CHECK

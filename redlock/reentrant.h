@@ -23,7 +23,7 @@ static inline bool inside_is_among(const struct redlock_name *name,
 static inline bool inside_has_slot(const struct redlock_lock *lock,
                                    const struct redlock_request *request)
 {
-    unsigned slot = redlock_slot(lock);
+    unsigned slot = redlock_view_lock(lock).slot;
 
     return request->permits > 0 ? slot > 0 && slot <= request->permits : slot == 0;
 }
@@ -34,12 +34,12 @@ static inline bool inside_covers(const struct redlock_lock *lock,
 {
     struct redlock_name one = { .bytes = request->resource, .size = request->resource_size,
                                 .shared = request->kind == &redlock_shared };
-    const struct redlock_name *wanted = request->set ? request->set : &one, *names;
-    unsigned count, wanted_count = request->set ? request->set_count : 1;
+    const struct redlock_name *wanted = request->set ? request->set : &one;
+    unsigned wanted_count = request->set ? request->set_count : 1;
+    struct redlock_lock_view view = redlock_view_lock(lock);
 
-    names = redlock_lock_names(lock, &count);
     for (unsigned i = 0; i < wanted_count; i++)
-        if (!inside_is_among(&wanted[i], names, count)) return false;
+        if (!inside_is_among(&wanted[i], view.names, view.name_count)) return false;
     if (!inside_has_slot(lock, request)) return false;
     return !request->ticket || redlock_ticket(lock) != 0;
 }

@@ -8,7 +8,7 @@
 #include "random.h"
 #include "stake.h"
 
-bool redlock_is_shared(const struct redlock_lock *lock)
+static bool is_reader(const struct redlock_lock *lock)
 {
     return names_are_shared(names_of(lock), lock->name_count) ||
            lock->kind == shared_kind(SHARED_UPGRADING);
@@ -35,7 +35,7 @@ static enum redlock_status check_change(const struct redlock *r, const struct re
     if (is_busy)                                  return REDLOCK_BAD_STATE;
     if (lock->name_count != 1)                    return REDLOCK_BAD_SET;
     if (lock->kind->has_own_keys)                 return REDLOCK_BAD_KIND;
-    if (redlock_is_shared(lock) != is_upgrade)    return REDLOCK_BAD_STATE;
+    if (is_reader(lock) != is_upgrade)    return REDLOCK_BAD_STATE;
     if (lock_valid_us(lock, r->now_us) == 0)      return REDLOCK_LOST;
     /* S5: with a third token one would be forgotten. */
     if (!is_known_to_quorum(r, lock))             return REDLOCK_BAD_STATE;

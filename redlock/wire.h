@@ -313,7 +313,7 @@ wire_vote(enum redlock_command command, enum redlock_answer answer, enum redlock
 
 /* Like wire_trouble, but only the classes that the engine acts on. They are NOSCRIPT, WRONGTYPE,
  * AHEAD, NOAUTH for any error that ends the session, and OTHER_ERROR. The other kinds are only
- * linked with redlock_node_trouble. */
+ * linked with redlock_view_node. */
 REDLOCK_PRIVATE enum redlock_trouble wire_class(const char *text, size_t size);
 
 /* True if the node will not vote on this connection any more, or may not, so that a new handshake

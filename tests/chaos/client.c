@@ -387,7 +387,7 @@ static void write_with_ticket(const struct member *m, const struct holding *h)
 static void note_win(const struct member *m, struct holding *h)
 {
     uint64_t now = moment_us();
-    unsigned slot = redlock_slot(&h->lock);
+    unsigned slot = redlock_view_lock(&h->lock).slot;
     if (slot > 0) {
         h->which = FIRST_PERMIT + slot - 1;
         snprintf(h->names, sizeof h->names, "%s/%d", resources[h->which].name, (int)PERMITS);

@@ -138,11 +138,12 @@ static const char *check_client(const struct world *w, const struct bounds *boun
 static const char *check_pair(const struct world *w, unsigned c, unsigned other)
 {
     const struct redlock_lock *a = &w->clients[c].lock, *b = &w->clients[other].lock;
-    bool a_reads = redlock_is_shared(a), b_reads = redlock_is_shared(b);
+    bool a_reads = redlock_view_lock(a).is_shared, b_reads = redlock_view_lock(b).is_shared;
 
     if (!is_valid(w, c) || !is_valid(w, other) || (a_reads && b_reads)) return NULL;
     if (a->permit.count > 0)
-        return redlock_slot(a) == redlock_slot(b) ? "two clients hold the same slot" : NULL;
+        return redlock_view_lock(a).slot == redlock_view_lock(b).slot
+            ? "two clients hold the same slot" : NULL;
     return a_reads || b_reads ? "a client reads while another one writes"
                               : "two clients hold the lock";
 }

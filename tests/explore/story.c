@@ -205,7 +205,8 @@ static void tell_change(const struct world *before, const struct world *after, u
 {
     const struct redlock_lock *lock = &after->clients[c].lock;
     uint64_t ticket = redlock_ticket(lock);
-    bool reads = redlock_is_shared(lock), read = redlock_is_shared(&before->clients[c].lock);
+    bool reads = redlock_view_lock(lock).is_shared,
+        read = redlock_view_lock(&before->clients[c].lock).is_shared;
     char text[TICKET_TEXT];
 
     if (is_valid(after, c) && (!is_valid(before, c) || reads != read)) {

@@ -532,7 +532,7 @@ static void end_upgrade(struct world *w, unsigned c, enum redlock_status status)
 {
     struct client *client = &w->clients[c];
     bool is_valid = redlock_valid_us(&client->lock, world_now_us(w)) > 0,
-         reads = redlock_is_shared(&client->lock);
+         reads = redlock_view_lock(&client->lock).is_shared;
 
     client->is_upgrading = false;
     if (status == REDLOCK_OK && reads)
@@ -707,7 +707,7 @@ static void list_acts(struct list *list, const struct world *w, const struct bou
     bool is_pending = redlock_lock_status(&client->lock) == REDLOCK_PENDING;
     bool was_won =
         client->lock.phase == REDLOCK_PHASE_HELD || client->lock.phase == REDLOCK_PHASE_EXTENDING;
-    bool reads = redlock_is_shared(&client->lock);
+    bool reads = redlock_view_lock(&client->lock).is_shared;
     bool may_change = !is_pending && is_valid && is_known_to_quorum(&client->lock, bounds->nodes);
 
     if (bounds->pauses && redlock_wake_at(&client->engine) <= world_now_us(w))
@@ -882,7 +882,7 @@ bool world_protects(const struct world *w, unsigned c, unsigned k)
 {
     const struct redlock_lock *lock = &w->clients[c].lock;
     const struct model *node = &w->nodes[k];
-    bool is_reader = lock->name.shared || redlock_is_shared(lock);
+    bool is_reader = lock->name.shared || redlock_view_lock(lock).is_shared;
 
     if (token_number(lock->token) == 0) return false;
     if (lock->permit.slot > 0)

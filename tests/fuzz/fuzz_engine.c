@@ -197,8 +197,8 @@ static void check_slot(struct slot *slot)
     uint64_t valid = redlock_valid_us(slot->lock, w.now_us), until;
 
     check_books(slot->lock);
-    FUZZ_CHECK(redlock_owed(slot->lock) <= w.node_count &&
-               redlock_confirmed(slot->lock) <= w.node_count);
+    FUZZ_CHECK(redlock_view_lock(slot->lock).owed <= w.node_count &&
+               redlock_view_lock(slot->lock).confirmed <= w.node_count);
     if (valid == 0) return;
     until = promised_until(slot);
     FUZZ_CHECK(until > 0);
@@ -988,11 +988,11 @@ static void ask_everything(void)
         redlock_describe_node(&w.engine, k, w.now_us, words, sizeof words);
         redlock_describe_node(&w.engine, k, w.now_us, few, sizeof few);
         FUZZ_CHECK(strlen(words) < sizeof words && strncmp(words, few, strlen(few)) == 0);
-        (void)redlock_node_trouble(&w.engine, k, w.now_us);
+        (void)redlock_view_node(&w.engine, k, w.now_us).trouble;
         for (unsigned i = 0; i < LOCKS; i++)
             FUZZ_CHECK((unsigned)redlock_vote_of(w.slots[i].lock, k) <= REDLOCK_VOTE_NOT_ASKED);
     }
-    for (unsigned i = 0; i < LOCKS; i++) (void)redlock_free_in_ms(w.slots[i].lock);
+    for (unsigned i = 0; i < LOCKS; i++) (void)redlock_view_lock(w.slots[i].lock).free_in_ms;
 }
 
 /* ---- The schedule ---- */

@@ -61,7 +61,7 @@ static inline bool votes(struct redlock_client *c, unsigned k)
 
 static inline enum redlock_trouble trouble(struct redlock_client *c, unsigned k)
 {
-    return redlock_node_trouble(redlock_engine(c), k, redlock_now_us());
+    return redlock_view_node(redlock_engine(c), k, redlock_now_us()).trouble;
 }
 
 /* The library's words about node k. The buffer is static, and valid until the next call. */

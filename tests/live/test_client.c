@@ -62,7 +62,8 @@ TEST(a_rival_is_refused_and_told_when_the_holder_runs_out)
     CHECK_STATUS(redlock_acquire(&alice, &held, "refused", TTL_MS, 0), REDLOCK_OK);
     CHECK_SOON(key_is_on_all(nodes, NODES, "refused", token_of(&held)));
     CHECK_STATUS(redlock_acquire(&bob, &wanted, "refused", TTL_MS, 0), REDLOCK_TAKEN);
-    CHECK(redlock_free_in_ms(&wanted) > TTL_MS / 2 && redlock_free_in_ms(&wanted) <= TTL_MS);
+    CHECK(redlock_view_lock(&wanted).free_in_ms > TTL_MS / 2 &&
+          redlock_view_lock(&wanted).free_in_ms <= TTL_MS);
     CHECK_INT(redlock_valid_ms(&wanted), 0);
     CHECK_SOON(key_is_on_all(nodes, NODES, "refused", token_of(&held)));
     redlock_release(&alice, &held, NULL);
@@ -265,7 +266,7 @@ TEST(some_time_to_wait_ends_in_a_timeout_that_tells_why)
     ASK(&nodes[0], "CONFIG", "RESETSTAT");
     CHECK_STATUS(redlock_acquire(&alice, &lock, "some-wait", TTL_MS, 2000), REDLOCK_TIMEOUT);
     CHECK_STATUS(redlock_attempt_status(&lock), REDLOCK_TAKEN);
-    CHECK(redlock_free_in_ms(&lock) <= 20000);
+    CHECK(redlock_view_lock(&lock).free_in_ms <= 20000);
     CHECK(executed(&nodes[0], "set") > 1);
     redlock_close(&alice, CLOSE_MS);
 }
@@ -800,7 +801,7 @@ static int come_far_without(const char *missing, unsigned database)
     if (redlock_acquire(&alice, &lock, "lock:least", TTL_MS, 0) == REDLOCK_OK) {
         came = NOT_TOLD;
         if (redlock_acquire(&alice, &rival, "lock:least", TTL_MS, 0) == REDLOCK_TAKEN
-            && redlock_free_in_ms(&rival) <= TTL_MS)
+            && redlock_view_lock(&rival).free_in_ms <= TTL_MS)
             came = NOT_EXTENDED;
         if (came == NOT_EXTENDED && redlock_extend(&alice, &lock, 2 * TTL_MS) == REDLOCK_OK)
             came = NOT_SEEN;
@@ -1015,7 +1016,7 @@ TEST(s5_a_client_that_is_closed_pays_what_was_put_off)
     redlock_lock_init(&lock);
     CHECK(join(&alice, node_list));
     CHECK_STATUS(redlock_acquire(&alice, &lock, "put off", TTL_MS, 0), REDLOCK_OK);
-    CHECK_SOON(redlock_step(&alice) == REDLOCK_OK && redlock_confirmed(&lock) == NODES);
+    CHECK_SOON(redlock_step(&alice) == REDLOCK_OK && redlock_view_lock(&lock).confirmed == NODES);
     CHECK_STR(ASK(&nodes[2], "ACL", "SETUSER", "default", "-evalsha", "-eval"), "OK");
     enum redlock_status status = redlock_release(&alice, &lock, NULL);
     (void)redlock_run_for(&alice, NULL, 200);
@@ -1061,9 +1062,9 @@ TEST(what_has_come_counts_before_the_time_that_has_passed)
     server_freeze(&nodes[2]);
     enum redlock_status begun =
         redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us());
-    while (redlock_step(&alice) == REDLOCK_OK && redlock_confirmed(&lock) == 0 &&
+    while (redlock_step(&alice) == REDLOCK_OK && redlock_view_lock(&lock).confirmed == 0 &&
            redlock_lock_status(&lock) == REDLOCK_PENDING) nap_ms(1);
-    const unsigned confirmed = redlock_confirmed(&lock);
+    const unsigned confirmed = redlock_view_lock(&lock).confirmed;
     server_thaw(&nodes[1]);
     server_thaw(&nodes[2]);
     CHECK_STATUS(begun, REDLOCK_OK);
@@ -1167,7 +1168,7 @@ TEST(a_key_without_a_TTL_is_taken_for_ever)
     CHECK(join(&alice, node_list));
     for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "SET", "for-ever", "data");
     CHECK_STATUS(redlock_acquire(&alice, &lock, "for-ever", TTL_MS, 0), REDLOCK_TAKEN);
-    CHECK_INT(redlock_free_in_ms(&lock), REDLOCK_FOREVER);
+    CHECK_INT(redlock_view_lock(&lock).free_in_ms, REDLOCK_FOREVER);
     CHECK(key_is_on_all(nodes, NODES, "for-ever", "data"));
     redlock_close(&alice, CLOSE_MS);
 }
@@ -1180,7 +1181,7 @@ TEST(a_list_in_place_of_a_lock_is_taken_for_ever_and_inspect_says_what_it_is)
     CHECK(join(&alice, node_list));
     for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "RPUSH", "list", "a", "b");
     CHECK_STATUS(redlock_acquire(&alice, &lock, "list", TTL_MS, 0), REDLOCK_TAKEN);
-    CHECK_INT(redlock_free_in_ms(&lock), REDLOCK_FOREVER);
+    CHECK_INT(redlock_view_lock(&lock).free_in_ms, REDLOCK_FOREVER);
     CHECK_STATUS(redlock_inspect(&alice, "list", sights), REDLOCK_OK);
     for (unsigned k = 0; k < NODES; k++)
         CHECK(sights[k].seen && sights[k].exists && !sights[k].is_string && !sights[k].has_ttl);

@@ -151,7 +151,7 @@ TEST(a_poll_loop_acquires_extends_and_releases)
     CHECK(redlock_valid_ms(&lock) > TTL_MS);
     CHECK_STATUS(release(&alice, &lock), REDLOCK_OK);
     CHECK(becomes_idle(&alice, &lock));
-    CHECK_INT(redlock_confirmed(&lock), NODES);
+    CHECK_INT(redlock_view_lock(&lock).confirmed, NODES);
     CHECK_SOON(key_is_gone(nodes, NODES, "poll"));
     redlock_close(&alice, CLOSE_MS);
 }

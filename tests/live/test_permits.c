@@ -49,7 +49,7 @@ static int take_turns(struct inside *inside, const char *nodes, uint8_t permits)
     redlock_lock_init(&lock);
     for (unsigned i = 0; i < TURNS; i++) {
         if (redlock_acquire_request(&client, &lock, &request) != REDLOCK_OK) return 2;
-        const unsigned slot = redlock_slot(&lock);
+        const unsigned slot = redlock_view_lock(&lock).slot;
         enter(inside, slot);
         nap_ms(HOLD_MS);
         leave(inside, slot);

@@ -95,12 +95,12 @@ TEST(a_reader_becomes_a_writer_and_a_reader_again)
     CHECK_STATUS(read_it(&alice, &a, "role", 0), REDLOCK_OK);
     CHECK_STATUS(read_it(&bob, &b, "role", 0), REDLOCK_OK);
     CHECK_STATUS(redlock_upgrade(&alice, &a), REDLOCK_TAKEN);
-    CHECK(redlock_is_shared(&a) && redlock_valid_ms(&a) > 0);
+    CHECK(redlock_view_lock(&a).is_shared && redlock_valid_ms(&a) > 0);
     CHECK_STATUS(redlock_release(&bob, &b, NULL), REDLOCK_OK);
     redlock_close(&bob, CLOSE_MS);
     CHECK(join(&bob, node_list));
     CHECK_STATUS(redlock_upgrade(&alice, &a), REDLOCK_OK);
-    CHECK(!redlock_is_shared(&a));
+    CHECK(!redlock_view_lock(&a).is_shared);
     CHECK_STATUS(redlock_extend(&alice, &a, TTL_MS), REDLOCK_OK);
     CHECK_STATUS(read_it(&bob, &b, "role", 0), REDLOCK_TAKEN);
     CHECK_STATUS(redlock_downgrade(&alice, &a), REDLOCK_OK);

@@ -483,7 +483,7 @@ void sim_holding_look_at_node(struct sim_world *world, unsigned client, unsigned
     const struct redlock *engine = &world->cluster->clients[client].engine;
     const uint64_t now_us = now_of(world, client);
     const bool is_guarded = redlock_node_votes(engine, node, now_us) &&
-                            !redlock_node_gives_tickets(engine, node, now_us);
+                            !redlock_view_node(engine, node, now_us).gives_tickets;
     if (is_guarded && !world->gives_no_tickets[client][node])
         sim_count(world, SIM_PATH_TICKET_GUARDED);
     world->gives_no_tickets[client][node] = is_guarded;

@@ -13,7 +13,8 @@ static struct redlock_lock *lock_of(const struct sim_world *world, const struct 
 struct sim_store *sim_store_of(struct sim_world *world, const struct sim_actor *actor,
                                unsigned resource)
 {
-    return &world->stores[resource][actor->permits > 0 ? redlock_slot(lock_of(world, actor)) : 0];
+    return &world->stores[resource][actor->permits > 0
+                                    ? redlock_view_lock(lock_of(world, actor)).slot : 0];
 }
 
 /* How many locks are held that are about one resource at least of this one's, itself among them? */
@@ -37,7 +38,8 @@ void sim_kinds_saw_reader(struct sim_world *world, const struct sim_actor *actor
 
 void sim_kinds_saw_permit(struct sim_world *world, const struct sim_actor *actor)
 {
-    const unsigned slot = redlock_slot(lock_of(world, actor)), held = count_held(world, actor);
+    const unsigned slot = redlock_view_lock(lock_of(world, actor)).slot,
+        held = count_held(world, actor);
     sim_demand(world, SIM_RULE_PERMITS,
                slot >= 1 && slot <= actor->permits &&
                    (world->cluster->no_exclusion || held <= actor->permits),
@@ -82,7 +84,7 @@ void sim_kinds_note_role(struct sim_world *world, struct sim_actor *actor)
 {
     const struct redlock_lock *lock = lock_of(world, actor);
     if (redlock_lock_status(lock) != REDLOCK_PENDING)
-        actor->shared = redlock_is_shared(lock) ? actor->names : 0;
+        actor->shared = redlock_view_lock(lock).is_shared ? actor->names : 0;
 }
 
 /* An upgrade is as if the lock had been won, with a token of its own; one that fails leaves a
@@ -99,10 +101,11 @@ void sim_kinds_saw_change(struct sim_world *world, struct sim_actor *actor)
                before <= now_us || now_us + redlock_valid_us(lock, now_us) >= before,
                "client %u loses %s by an upgrade or downgrade", actor->client,
                sim_resource(actor->lock));
-    sim_demand(world, SIM_RULE_UPGRADE_KEEPS, redlock_is_shared(lock) == (!is_upgrade || !is_won),
+    sim_demand(world, SIM_RULE_UPGRADE_KEEPS,
+               redlock_view_lock(lock).is_shared == (!is_upgrade || !is_won),
                "client %u is in the wrong role for %s after a change of it", actor->client,
                sim_resource(actor->lock));
-    actor->shared = redlock_is_shared(lock) ? actor->names : 0;
+    actor->shared = redlock_view_lock(lock).is_shared ? actor->names : 0;
     if (!is_won && before > now_us && is_upgrade) sim_count(world, SIM_PATH_UPGRADE_REFUSED);
     if (!is_won) return;
     sim_count(world, is_upgrade ? SIM_PATH_UPGRADED : SIM_PATH_DOWNGRADED);

@@ -295,7 +295,8 @@ static void saw_acquired(struct sim_world *world, struct sim_actor *actor,
         redlock_lock_status(lock) == REDLOCK_TIMEOUT)
         sim_count(world, SIM_PATH_TOO_LATE);
     if (is_split(world, actor->lock)) sim_count(world, SIM_PATH_SPLIT_VOTE);
-    if (redlock_free_in_ms(lock) < REDLOCK_UNTOLD) sim_count(world, SIM_PATH_TOLD_WHEN_FREE);
+    if (redlock_view_lock(lock).free_in_ms < REDLOCK_UNTOLD)
+        sim_count(world, SIM_PATH_TOLD_WHEN_FREE);
 }
 
 static void saw_extended(struct sim_world *world, struct sim_actor *actor,
@@ -327,7 +328,7 @@ static void saw_released(struct sim_world *world, const struct redlock_lock *loc
     world->totals->released++;
     if (redlock_lock_status(lock) == REDLOCK_LOST)
         sim_count(world, SIM_PATH_RELEASED_LOST);
-    else if (redlock_owed(lock) > 0)
+    else if (redlock_view_lock(lock).owed > 0)
         sim_count(world, SIM_PATH_RELEASED_PARTLY);
 }
 
@@ -361,7 +362,7 @@ static void watch_attempt(struct sim_world *world, struct sim_actor *actor,
     actor->round_at = round->started_at;
     actor->attempts++;
     for (unsigned k = 0; k < world->options.node_count; k++)
-        if (redlock_node_trouble(engine, k, now_us) == REDLOCK_TROUBLE_RESTARTED)
+        if (redlock_view_node(engine, k, now_us).trouble == REDLOCK_TROUBLE_RESTARTED)
             actor->guarded |= (uint16_t)(1 << k);
 }
 
@@ -392,7 +393,7 @@ static void look_at_lock(struct sim_world *world, struct sim_actor *actor)
 {
     const struct redlock_lock *lock = cluster_lock(world->cluster, actor->client, actor->lock);
     const enum redlock_status status = redlock_lock_status(lock);
-    const unsigned owed = redlock_owed(lock);
+    const unsigned owed = redlock_view_lock(lock).owed;
     if (status != REDLOCK_PENDING && actor->status != REDLOCK_PENDING) watch_keeper(world, actor);
     sim_holding_look_at_lock(world, actor);
     if (status == REDLOCK_PENDING && actor->deed == SIM_ACQUIRES) watch_attempt(world, actor, lock);
@@ -427,7 +428,7 @@ static void look_at_nodes(struct sim_world *world, unsigned client)
     const struct redlock *engine = &world->cluster->clients[client].engine;
     const uint64_t now_us = cluster_client_now(world->cluster, client);
     for (unsigned k = 0; k < world->options.node_count; k++) {
-        const enum redlock_trouble trouble = redlock_node_trouble(engine, k, now_us);
+        const enum redlock_trouble trouble = redlock_view_node(engine, k, now_us).trouble;
         if (trouble != world->troubles[client][k]) count_trouble(world, trouble);
         world->troubles[client][k] = (uint8_t)trouble;
         sim_rules_look_at_node(world, client, k);

@@ -201,7 +201,7 @@ static void check_vote(struct sim_world *world, unsigned client, unsigned node)
     const struct redlock *engine = &world->cluster->clients[client].engine;
     const uint64_t now_us = now_of(world, client),
                    ttl_us = (uint64_t)world->options.ttl_max_ms * MS;
-    const enum redlock_trouble trouble = redlock_node_trouble(engine, node, now_us);
+    const enum redlock_trouble trouble = redlock_view_node(engine, node, now_us).trouble;
     struct sim_said *said = &world->said[client][node];
     if (trouble != REDLOCK_TROUBLE_RESTARTED && !redlock_node_votes(engine, node, now_us)) return;
     said->is_known = true;

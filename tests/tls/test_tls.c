@@ -133,11 +133,12 @@ static long handshake_bytes(void)
 /* After a failure it is, until the next handshake. */
 static bool is_away(unsigned k)
 {
-    switch (redlock_node_trouble(redlock_engine(&alice), k, redlock_now_us())) {
+    switch (redlock_view_node(redlock_engine(&alice), k, redlock_now_us()).trouble) {
     case REDLOCK_TROUBLE_UNREACHABLE:
     case REDLOCK_TROUBLE_SILENT:
     case REDLOCK_TROUBLE_CLOSED: return true;
-    default:                     return !redlock_node_settled(redlock_engine(&alice), k);
+    default:                     return !redlock_view_node(redlock_engine(&alice), k,
+                                                           redlock_now_us()).is_settled;
     }
 }
 

@@ -441,7 +441,7 @@ struct redlock_name cluster_name(const struct cluster_lock *lock, unsigned numbe
 /* A client with a permit holds the lock of its slot, so ":3" follows the name then. */
 static void name_slot(struct cluster_lock *lock)
 {
-    const unsigned slot = redlock_slot(&lock->lock);
+    const unsigned slot = redlock_view_lock(&lock->lock).slot;
     char text[8];
     lock->slot_size = 0;
     if (slot == 0 || lock->resource_size > REDLOCK_RESOURCE_MAX) return;
@@ -456,7 +456,8 @@ static bool names_equal(struct redlock_name a, struct redlock_name b)
 
 bool cluster_reads(const struct cluster_lock *lock, unsigned number)
 {
-    return lock->set_count > 0 ? lock->set[number].shared : redlock_is_shared(&lock->lock);
+    return lock->set_count > 0 ? lock->set[number].shared
+        : redlock_view_lock(&lock->lock).is_shared;
 }
 
 /* They share one resource at least, and are not both readers of it. */

@@ -183,8 +183,8 @@ static inline void story_plan(struct model_node *node, const char *command, cons
 #define EXPECT_NOT_HELD(client) CHECK_INT(VALID_US(client), 0)
 #define EXPECT_VOTE(client, k, vote) \
     CHECK_STR(redlock_vote_text(redlock_vote_of(LOCK(client), (k))), redlock_vote_text(vote))
-#define EXPECT_TROUBLE(client, k, trouble) \
-    CHECK_INT(redlock_node_trouble(ENGINE(client), (k), CLIENT_NOW(client)), (trouble))
+#define EXPECT_TROUBLE(client, k, expected) \
+    CHECK_INT(redlock_view_node(ENGINE(client), (k), CLIENT_NOW(client)).trouble, (expected))
 #define EXPECT_KEY_ABSENT(k, resource) CHECK_STR(cluster_key(cluster, (k), (resource)), NULL)
 #define EXPECT_RIVAL_KEY(k, resource) CHECK_STR(cluster_key(cluster, (k), (resource)), "rival")
 #define EXPECT_KEYS(resource, count) CHECK_INT(cluster_count_keys(cluster, (resource)), (count))

@@ -257,7 +257,7 @@ static struct belief belief_of(struct cluster *cluster, unsigned c, unsigned ind
     belief.until = cluster_client_now(cluster, c) + valid_us;
     memcpy(belief.bytes, lock->lock.token, sizeof belief.bytes);
     belief.ticket = redlock_ticket(&lock->lock);
-    belief.permits = redlock_slot(&lock->lock) > 0 ? lock->lock.permit.count : 0;
+    belief.permits = redlock_view_lock(&lock->lock).slot > 0 ? lock->lock.permit.count : 0;
     return belief;
 }
 

@@ -118,7 +118,7 @@ static bool hear(struct breaking *b, struct ask_all *all, unsigned k, struct red
 static bool counts(struct breaking *b, unsigned k)
 {
     enum redlock_trouble trouble =
-        redlock_node_trouble(redlock_engine(&b->session->client), k, redlock_now_us());
+        redlock_view_node(redlock_engine(&b->session->client), k, redlock_now_us()).trouble;
 
     return trouble == REDLOCK_TROUBLE_NONE || trouble == REDLOCK_TROUBLE_RESTARTED;
 }

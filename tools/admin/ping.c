@@ -172,7 +172,7 @@ static const char *trouble_of(const struct pinging *p, unsigned k, char text[TRO
 {
     struct redlock *engine = redlock_engine(&p->session->client);
     uint64_t now = redlock_now_us();
-    enum redlock_trouble trouble = redlock_node_trouble(engine, k, now);
+    enum redlock_trouble trouble = redlock_view_node(engine, k, now).trouble;
 
     if (trouble == REDLOCK_TROUBLE_NONE || trouble == REDLOCK_TROUBLE_RESTARTED) return NULL;
     redlock_describe_node(engine, k, now, text, TROUBLE_TEXT_MAX);

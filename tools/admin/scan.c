@@ -112,7 +112,7 @@ static void wait_until(struct scan *s, uint64_t until)
 static bool counts(struct scan *s, unsigned k)
 {
     enum redlock_trouble trouble =
-        redlock_node_trouble(redlock_engine(&s->session->client), k, redlock_now_us());
+        redlock_view_node(redlock_engine(&s->session->client), k, redlock_now_us()).trouble;
 
     return (trouble == REDLOCK_TROUBLE_NONE || trouble == REDLOCK_TROUBLE_RESTARTED) &&
            !s->lines[k].is_refused;
@@ -120,7 +120,7 @@ static bool counts(struct scan *s, unsigned k)
 
 static bool has_restarted(struct scan *s, unsigned k)
 {
-    return redlock_node_trouble(redlock_engine(&s->session->client), k, redlock_now_us()) ==
+    return redlock_view_node(redlock_engine(&s->session->client), k, redlock_now_us()).trouble ==
            REDLOCK_TROUBLE_RESTARTED;
 }
 

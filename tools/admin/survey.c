@@ -298,8 +298,8 @@ static void note_node(struct asking *asking, unsigned k)
     node->address = redlock_node_address(&asking->session->client, k);
     note_host(node, redlock_fd(&asking->session->client, k));
     node->votes = redlock_node_votes(engine, k, now);
-    node->gives_tickets = redlock_node_gives_tickets(engine, k, now);
-    node->trouble = redlock_node_trouble(engine, k, now);
+    node->gives_tickets = redlock_view_node(engine, k, now).gives_tickets;
+    node->trouble = redlock_view_node(engine, k, now).trouble;
     redlock_describe_node(engine, k, now, node->trouble_text, sizeof node->trouble_text);
     text_cut_echo(node->trouble_text);
     node->tls_fix = tls_advice(node->trouble_text);

@@ -77,7 +77,7 @@ static void save(struct editor *e)
 static void note(struct editor *e)
 {
     enum redlock_status status = redlock_lock_status(&e->lock);
-    uint32_t free_in_ms = redlock_free_in_ms(&e->lock);
+    uint32_t free_in_ms = redlock_view_lock(&e->lock).free_in_ms;
 
     if (redlock_valid_ms(&e->lock) > 0) {
         if (!e->is_kept) printf("editing %s\n", e->document);

@@ -48,7 +48,8 @@ static void finish(struct ev_loop *loop, ev_timer *timer, int events)
 static void run(struct job *job)
 {
     running++;
-    printf("job %u: runs with permit %u, %u at once\n", job->number, redlock_slot(&job->lock),
+    printf("job %u: runs with permit %u, %u at once\n", job->number,
+           redlock_view_lock(&job->lock).slot,
            running);
     ev_timer_init(&job->timer, finish, JOB_MS / 1000.0, 0.0);
     job->timer.data = job;

@@ -133,7 +133,7 @@ static void write_its_nodes(struct text *text, const struct stage *stage, unsign
         redlock_describe_node(engine, k, now_us, words, sizeof words);
         json_open(text, NULL, '{');
         json_bool(text, "votes", redlock_node_votes(engine, k, now_us));
-        json_bool(text, "ticketed", redlock_node_gives_tickets(engine, k, now_us));
+        json_bool(text, "ticketed", redlock_view_node(engine, k, now_us).gives_tickets);
         json_text(text, "words", words);
         json_close(text, '}');
     }
@@ -156,7 +156,7 @@ static void write_lock(struct text *text, const struct stage *stage, unsigned c)
     json_number(text, "ticket", (int64_t)redlock_ticket(lock));
     json_bool(text, "kept", lock->is_kept);
     json_bool(text, "holds", stage_holds(stage, c));
-    json_number(text, "owed", redlock_owed(lock));
+    json_number(text, "owed", redlock_view_lock(lock).owed);
     json_open(text, "votes", '[');
     for (unsigned k = 0; k < stage->settings.nodes; k++)
         json_text(text, NULL, redlock_vote_text(redlock_vote_of(lock, k)));

@@ -30,7 +30,7 @@ struct fingerprint fingerprint_take(struct redlock_client *client)
     uint32_t hash = hash_bytes(2166136261u, &count, 1);
 
     for (unsigned k = 0; k < fingerprint.count; k++) {
-        const uint8_t *id = redlock_node_run_id(redlock_engine(client), k);
+        const uint8_t *id = redlock_view_node(redlock_engine(client), k, redlock_now_us()).run_id;
         if (id) insert(ids, fingerprint.known++, id);
     }
     for (unsigned i = 0; i < fingerprint.known; i++)

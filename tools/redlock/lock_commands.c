@@ -40,7 +40,7 @@ static bool all_are_shared(const struct settings *settings)
 
 const char *kind_text(const struct session *session, char text[KIND_TEXT_MAX])
 {
-    unsigned slot = redlock_slot(&session->lock);
+    unsigned slot = redlock_view_lock(&session->lock).slot;
 
     assert(slot <= REDLOCK_PERMITS_MAX);
     if (all_are_shared(session->settings)) return "/s";
@@ -60,7 +60,7 @@ static bool is_worth_telling(const struct session *session, enum redlock_status 
     if (session->output->json) return false;
     if (why == REDLOCK_NO_QUORUM || why == REDLOCK_TOO_LATE) return true;
     return why == REDLOCK_TAKEN && session->output->verbose &&
-           !(is_first && redlock_free_in_ms(&session->lock) == REDLOCK_UNTOLD);
+           !(is_first && redlock_view_lock(&session->lock).free_in_ms == REDLOCK_UNTOLD);
 }
 
 /* What was told of a wait, and when it is told again if nothing changes. */
@@ -285,13 +285,13 @@ static void print_json(struct session *session, enum redlock_status status)
     if (status == REDLOCK_OK) {
         (void)print("\"token\":\"%s%s\",", token, kind_text(session, kind));
         if (holder) json_holder(holder);
-        if (redlock_slot(&session->lock) > 0)
-            (void)print("\"slot\":%u,", redlock_slot(&session->lock));
+        if (redlock_view_lock(&session->lock).slot > 0)
+            (void)print("\"slot\":%u,", redlock_view_lock(&session->lock).slot);
         if (all_are_shared(session->settings)) (void)print("\"shared\":true,");
         if (redlock_ticket(&session->lock) > 0)
             (void)print("\"ticket\":%" PRIu64 ",", redlock_ticket(&session->lock));
         (void)print("\"valid_ms\":%u,\"confirmed\":%u,", (unsigned)redlock_valid_ms(&session->lock),
-                    redlock_confirmed(&session->lock));
+                    redlock_view_lock(&session->lock).confirmed);
     }
     report_json_end(stdout, session);
 }
@@ -472,7 +472,8 @@ enum redlock_status judge_release(const struct session *session, enum redlock_st
     unsigned count = redlock_node_count(&session->client);
 
     assert(count > 0);
-    return status == REDLOCK_OK && redlock_confirmed(&session->lock) < redlock_quorum(count)
+    return status == REDLOCK_OK &&
+        redlock_view_lock(&session->lock).confirmed < redlock_quorum(count)
                ? REDLOCK_NO_QUORUM
                : status;
 }
@@ -487,7 +488,7 @@ void report_release(struct session *session, enum redlock_status status)
         report_status(session, status);
         return;
     }
-    say_of_resource("released on %u of %u nodes%s", redlock_confirmed(&session->lock),
+    say_of_resource("released on %u of %u nodes%s", redlock_view_lock(&session->lock).confirmed,
                     redlock_node_count(&session->client),
                     status == REDLOCK_OK ? "" : "; the others may keep it until its TTL ends");
     if (status != REDLOCK_OK || session->output->verbose) report_unreleased(session);

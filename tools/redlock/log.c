@@ -210,9 +210,9 @@ static void put_lock(const struct line *line, const struct session *session)
 
     put_text(line, "holder", line->output->holder);
     if (session->ticket > 0)       put_number(line, "ticket", session->ticket);
-    if (redlock_slot(lock) > 0)    put_number(line, "slot", redlock_slot(lock));
+    if (redlock_view_lock(lock).slot > 0)    put_number(line, "slot", redlock_view_lock(lock).slot);
     put_number(line, "valid_ms", redlock_valid_ms(lock));
-    put_number(line, "confirmed", redlock_confirmed(lock));
+    put_number(line, "confirmed", redlock_view_lock(lock).confirmed);
 }
 
 static void put_line(const struct line *line, struct session *session, enum log_transition what,

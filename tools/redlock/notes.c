@@ -69,7 +69,7 @@ enum redlock_status notes_attempt_status(const struct session *session)
 
     if (status == REDLOCK_NO_QUORUM && are_too_many(session, REDLOCK_TROUBLE_WRONGTYPE))
         return REDLOCK_TAKEN;
-    if (status != REDLOCK_TAKEN || redlock_free_in_ms(&session->lock) != 0) return status;
+    if (status != REDLOCK_TAKEN || redlock_view_lock(&session->lock).free_in_ms != 0) return status;
     return are_too_many(session, REDLOCK_TROUBLE_AHEAD) ? REDLOCK_NO_QUORUM : status;
 }
 
@@ -80,7 +80,7 @@ static bool gives_no_ticket(struct session *session, unsigned k, uint64_t now_us
 
     assert(k < redlock_node_count(&session->client));
     return session->wants_ticket && redlock_node_votes(engine, k, now_us) &&
-           !redlock_node_gives_tickets(engine, k, now_us);
+           !redlock_view_node(engine, k, now_us).gives_tickets;
 }
 
 void notes_take(struct session *session)
@@ -92,7 +92,7 @@ void notes_take(struct session *session)
         memset(session->notes, 0, sizeof session->notes);
     session->noted_round = redlock_last_round(&session->lock)->number;
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
-        enum redlock_trouble trouble = redlock_node_trouble(engine, k, now);
+        enum redlock_trouble trouble = redlock_view_node(engine, k, now).trouble;
         bool is_voting = trouble == REDLOCK_TROUBLE_NONE && gives_no_ticket(session, k, now);
         if (!is_worth_a_note(trouble) && !is_voting) continue;
         note_trouble(session, k, is_voting ? REDLOCK_TROUBLE_RESTARTED : trouble, now);

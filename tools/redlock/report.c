@@ -229,7 +229,7 @@ void report_missing_vote(struct session *session, unsigned k)
 static const char *describe_holder(struct session *session, char *text, size_t size)
 {
     char duration[TEXT_DURATION_MAX];
-    uint32_t ms = redlock_free_in_ms(&session->lock);
+    uint32_t ms = redlock_view_lock(&session->lock).free_in_ms;
 
     assert(size > 0);
     if (ms == REDLOCK_FOREVER)
@@ -252,7 +252,7 @@ static unsigned count_voters(struct session *session)
 
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         bool answers = redlock_vote_of(&session->lock, k) != REDLOCK_VOTE_UNKNOWN;
-        bool votes = session->wants_ticket ? redlock_node_gives_tickets(engine, k, now)
+        bool votes = session->wants_ticket ? redlock_view_node(engine, k, now).gives_tickets
                                            : redlock_node_votes(engine, k, now);
         count += answers && votes && session->notes[k].trouble != REDLOCK_TROUBLE_AHEAD;
     }
@@ -379,7 +379,8 @@ void report_validity(struct session *session, const char *what)
                          redlock_ticket(&session->lock));
     say_of_resource("%s for %s, granted by %u of %u nodes so far%s", what,
                     text_duration(duration, redlock_valid_ms(&session->lock)),
-                    redlock_confirmed(&session->lock), redlock_node_count(&session->client),
+                    redlock_view_lock(&session->lock).confirmed,
+                        redlock_node_count(&session->client),
                     ticket);
     report_nodes(session);
 }

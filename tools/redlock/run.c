@@ -369,7 +369,8 @@ static void set_environment(struct run *run)
     redlock_value(redlock_engine(&run->session->client), lock, value);
     guardian_set(&run->guardian, "REDLOCK_TOKEN=%.*s%s%s", REDLOCK_TOKEN_TEXT, value,
                  kind_text(run->session, kind), value + REDLOCK_TOKEN_TEXT);
-    if (redlock_slot(lock) > 0) guardian_set(&run->guardian, "REDLOCK_SLOT=%u", redlock_slot(lock));
+    if (redlock_view_lock(lock).slot > 0)
+        guardian_set(&run->guardian, "REDLOCK_SLOT=%u", redlock_view_lock(lock).slot);
     if (run->settings->ticket)
         guardian_set(&run->guardian, "REDLOCK_TICKET=%" PRIu64, redlock_ticket(lock));
     guardian_set(&run->guardian, "REDLOCK_VALID_MS=%" PRIu32, redlock_valid_ms(lock));

@@ -223,7 +223,7 @@ static void connect_nodes(struct session *session, bool is_quorum_enough)
     while (!session->fault && redlock_now_us() < until) {
         settled = voting = 0;
         for (unsigned k = 0; k < count; k++) {
-            settled += redlock_node_settled(engine, k);
+            settled += redlock_view_node(engine, k, engine->now_us).is_settled;
             voting += redlock_node_votes(engine, k, redlock_now_us());
         }
         if (settled == count || session_must_end(session)) return;
@@ -273,7 +273,7 @@ void session_linger(struct session *session)
 
 void session_close(struct session *session)
 {
-    bool owes = redlock_owed(&session->lock) > 0;
+    bool owes = redlock_view_lock(&session->lock).owed > 0;
 
     assert(session->settings);
     if (redlock_valid_us(&session->lock, redlock_now_us()) == 0)

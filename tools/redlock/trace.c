@@ -171,7 +171,8 @@ static void print_disconnected(struct trace *trace, const struct redlock_event *
 static void print_ready(struct trace *trace, const struct redlock_event *event)
 {
     const uint8_t *run_id =
-        trace->client ? redlock_node_run_id(redlock_engine(trace->client), event->session) : NULL;
+        trace->client ? redlock_view_node(redlock_engine(trace->client), event->session,
+                                          redlock_now_us()).run_id : NULL;
     char text[2 * TRACE_TEXT_MAX], state[TRACE_TEXT_MAX], id[48] = "";
 
     if (is_subscription(trace, event->session) || trace->mode == TRACE_VOTES) return;

@@ -70,7 +70,7 @@ static void count_votes(struct view *view)
     for (unsigned k = 0; k < view->count; k++) {
         bool votes = view_may_vote(view, k);
         bool gives = votes && (!view->session->settings->ticket ||
-                               redlock_node_gives_tickets(engine, k, redlock_now_us()));
+                               redlock_view_node(engine, k, redlock_now_us()).gives_tickets);
         view->voters += votes;
         view->givers += gives;
         view->grantors += gives && view->sights[k].seen && !view->sights[k].exists;
@@ -120,7 +120,7 @@ enum redlock_status view_status(const struct view *view)
 const char *view_trouble(const struct view *view, unsigned k)
 {
     enum redlock_trouble now =
-        redlock_node_trouble(redlock_engine(&view->session->client), k, redlock_now_us());
+        redlock_view_node(redlock_engine(&view->session->client), k, redlock_now_us()).trouble;
     bool is_well = now == REDLOCK_TROUBLE_NONE || now == REDLOCK_TROUBLE_WRONGTYPE;
 
     assert(k < view->count);

@@ -85,10 +85,10 @@ TEST(a_server_that_is_new_behind_a_name_is_found_and_has_no_vote_until_the_guard
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     node_move(2);
     run_for_ms(1000);
-    CHECK_INT(redlock_node_trouble(redlock_engine(&client), 2, net.now_us),
+    CHECK_INT(redlock_view_node(redlock_engine(&client), 2, net.now_us).trouble,
               REDLOCK_TROUBLE_RESTARTED);
     CHECK_INT(redlock_extend(&client, &door, 10000), REDLOCK_OK);
-    CHECK_INT(redlock_confirmed(&door), 2);
+    CHECK_INT(redlock_view_lock(&door).confirmed, 2);
     run_for_ms(GUARD);
     CHECK(votes(2));
     CLOSE(0);

@@ -62,7 +62,7 @@ TEST(s5_the_release_of_an_adopted_lock_is_owed_also_when_it_is_parted_from)
     redlock_part(&client, &lock);
     CHECK(redlock_idle(&lock));
     CHECK_INT(parted(), 1);
-    CHECK_INT(redlock_owed(&client.parted[0].lock), 3);
+    CHECK_INT(redlock_view_lock(&client.parted[0].lock).owed, 3);
     redlock_close(&client, 0);
 }
 

@@ -210,11 +210,11 @@ TEST(a_permit_is_no_lock_to_an_inner_scope)
     permit.kind = &redlock_permits;
     permit.permits = 4;
     CHECK_INT(redlock_enter(&client, &home, ME, &permit), REDLOCK_OK);
-    const unsigned slot = redlock_slot(&home.lock);
+    const unsigned slot = redlock_view_lock(&home.lock).slot;
     CHECK(slot >= 1 && slot <= 4);
     CHECK_INT(redlock_enter(&client, &home, ME, &lock), REDLOCK_BAD_STATE);
     CHECK_INT(redlock_enter(&client, &home, ME, &permit), REDLOCK_OK);
-    CHECK_INT(redlock_slot(&home.lock), slot);
+    CHECK_INT(redlock_view_lock(&home.lock).slot, slot);
     home.lock.permit.slot = 3;
     permit.kind = &redlock_permits;
     permit.permits = 2;

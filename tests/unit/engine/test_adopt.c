@@ -76,12 +76,12 @@ static void release_cold(bool is_first_connected)
     cluster_client_returns(cluster, 1);
     for (unsigned k = 1; k < 3; k++) DELAY_US(k, 20000);
     if (is_first_connected) RUN_MS(30);
-    CHECK_INT(redlock_node_settled(ENGINE(1), 0), is_first_connected);
-    CHECK(!redlock_node_settled(ENGINE(1), 1));
+    CHECK_INT(redlock_view_node(ENGINE(1), 0, ENGINE(1)->now_us).is_settled, is_first_connected);
+    CHECK(!redlock_view_node(ENGINE(1), 1, ENGINE(1)->now_us).is_settled);
     CHECK_INT(cluster_adopt(cluster, 1, 0, "door", token), REDLOCK_OK);
     RELEASE(1);
     EXPECT_STATUS(1, REDLOCK_OK);
-    CHECK(redlock_confirmed(LOCK(1)) >= 2);
+    CHECK(redlock_view_lock(LOCK(1)).confirmed >= 2);
     RUN_MS(100);
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }

@@ -216,7 +216,7 @@ TEST(what_does_not_fit_in_the_buffer_is_cut_and_told)
     EXPECT_REPLY(&question, "*4 1+one ");
     ACQUIRE(0, "door", 10000);
     EXPECT_STATUS(0, REDLOCK_OK);
-    CHECK_INT(redlock_confirmed(LOCK(0)) >= 3, true);
+    CHECK_INT(redlock_view_lock(LOCK(0)).confirmed >= 3, true);
 }
 
 TEST(a_reply_never_leaves_its_buffer)

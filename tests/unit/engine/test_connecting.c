@@ -18,12 +18,12 @@ TEST(a_node_is_settled_once_the_first_connection_has_succeeded_or_failed)
 {
     CLUSTER_COLD(2, 1, (void)0);
     DOWN(1);
-    CHECK(!redlock_node_settled(ENGINE(0), 0));
-    CHECK(!redlock_node_settled(ENGINE(0), 1));
+    CHECK(!redlock_view_node(ENGINE(0), 0, ENGINE(0)->now_us).is_settled);
+    CHECK(!redlock_view_node(ENGINE(0), 1, ENGINE(0)->now_us).is_settled);
     EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_NEW);
     RUN_MS(STORY_SETTLE_MS);
-    CHECK(redlock_node_settled(ENGINE(0), 0));
-    CHECK(redlock_node_settled(ENGINE(0), 1));
+    CHECK(redlock_view_node(ENGINE(0), 0, ENGINE(0)->now_us).is_settled);
+    CHECK(redlock_view_node(ENGINE(0), 1, ENGINE(0)->now_us).is_settled);
     EXPECT_TROUBLE(0, 1, REDLOCK_TROUBLE_UNREACHABLE);
     EXPECT_WORDS(0, 1, "connection refused");
 }
@@ -33,9 +33,9 @@ TEST(nothing_is_settled_before_the_handshake_is_over)
     CLUSTER_COLD(1, 1, (void)0);
     DELAY_ALL_US(10000);
     RUN_MS(25);
-    CHECK(!redlock_node_settled(ENGINE(0), 0));
+    CHECK(!redlock_view_node(ENGINE(0), 0, ENGINE(0)->now_us).is_settled);
     RUN_MS(50);
-    CHECK(redlock_node_settled(ENGINE(0), 0));
+    CHECK(redlock_view_node(ENGINE(0), 0, ENGINE(0)->now_us).is_settled);
 }
 
 TEST(a_connection_that_does_not_come_about_is_given_up_in_time_and_tried_again)
@@ -43,7 +43,7 @@ TEST(a_connection_that_does_not_come_about_is_given_up_in_time_and_tried_again)
     CLUSTER_COLD(1, 1, (void)0);
     STALL(0);
     RUN_MS(REDLOCK_NODE_TIMEOUT_MS + 1);
-    CHECK(redlock_node_settled(ENGINE(0), 0));
+    CHECK(redlock_view_node(ENGINE(0), 0, ENGINE(0)->now_us).is_settled);
     EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_SILENT);
     HEAL(0);
     RUN_MS(5000);
@@ -55,7 +55,7 @@ TEST(a_handshake_that_is_not_answered_is_given_up_in_time_and_tried_again)
     CLUSTER_COLD(1, 1, (void)0);
     HANG(0);
     RUN_MS(2 * REDLOCK_NODE_TIMEOUT_MS);
-    CHECK(redlock_node_settled(ENGINE(0), 0));
+    CHECK(redlock_view_node(ENGINE(0), 0, ENGINE(0)->now_us).is_settled);
     EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_SILENT);
     RESUME(0);
     RUN_MS(5000);

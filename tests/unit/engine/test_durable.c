@@ -30,7 +30,8 @@ static const char canary[] = "0123456789abcdef0123456789abcdef01234567",
     RUN_MS(STORY_SETTLE_MS)
 
 #define MEMORY(client, k) redlock_memory_of(&cluster->clients[client].durable, (k))
-#define GIVES_TICKETS(client, k) redlock_node_gives_tickets(ENGINE(client), (k), CLIENT_NOW(client))
+#define GIVES_TICKETS(client, k) \
+    redlock_view_node(ENGINE(client), (k), CLIENT_NOW(client)).gives_tickets
 
 /* Time for the connection to be made anew, and for the steps after it. */
 #define SETTLE RUN_MS(SETTLE_MS)

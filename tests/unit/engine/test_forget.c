@@ -45,7 +45,8 @@ TEST(a_forgotten_lock_keeps_the_facts_about_its_last_operation)
     EXPECT_STATUS(0, REDLOCK_TAKEN);
     CHECK_INT(redlock_attempt_status(LOCK(0)), REDLOCK_TAKEN);
     EXPECT_VOTE(0, 2, REDLOCK_VOTE_REFUSED);
-    CHECK(redlock_free_in_ms(LOCK(0)) > 39000 && redlock_free_in_ms(LOCK(0)) <= 40000);
+    CHECK(redlock_view_lock(LOCK(0)).free_in_ms > 39000 &&
+          redlock_view_lock(LOCK(0)).free_in_ms <= 40000);
 }
 
 TEST(an_idle_lock_owes_nothing_of_its_earlier_operations)
@@ -58,9 +59,9 @@ TEST(an_idle_lock_owes_nothing_of_its_earlier_operations)
     HANG(2);
     ACQUIRE(0, "door", 1000);
     RELEASE(0);
-    CHECK(redlock_owed(LOCK(0)) > 0);
+    CHECK(redlock_view_lock(LOCK(0)).owed > 0);
     RUN_MS(5000);
-    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 0);
 }
 
 TEST(a_lock_can_be_forgotten_while_it_waits)

@@ -236,7 +236,7 @@ TEST(a_cancel_does_not_end_what_the_keeper_does)
     cluster_cancel(cluster, 0, 0);
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(500);
-    CHECK_INT(redlock_confirmed(LOCK(0)), 3);
+    CHECK_INT(redlock_view_lock(LOCK(0)).confirmed, 3);
     CHECK(VALID_US(0) > 9000000);
 }
 
@@ -247,10 +247,10 @@ TEST(a_debt_that_comes_due_is_no_reason_to_extend)
     ANSWERS_ONCE(2, "EVALSHA", "-MISCONF Redis is configured to save RDB snapshots, but ...\r\n");
     ACQUIRE_WAIT(0, "door", DOOR_TTL, 1000);
     EXPECT_STATUS(0, REDLOCK_OK);
-    CHECK_INT(redlock_owed(LOCK(0)), 1);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 1);
     KEEP(0, 0);
     RUN_MS(1500);
-    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 0);
     EXPECT_KEYS("door", 2);
     CHECK_INT(CALLS(0, "EXTEND"), 0);
     RUN_MS(3000);                       /* The extension sets it again where the debt was. */
@@ -697,7 +697,7 @@ TEST(s8_that_a_key_was_set_again_is_no_vote)
     RUN_MS(5);
     EXPECT_KEYS("door", 3);
     EXPECT_VOTE(0, 2, REDLOCK_VOTE_REFUSED);
-    CHECK_INT(redlock_confirmed(LOCK(0)), 2);
+    CHECK_INT(redlock_view_lock(LOCK(0)).confirmed, 2);
 }
 
 /* Somebody may have deleted it on purpose, such as an administrator, or a person who was told to

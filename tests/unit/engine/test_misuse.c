@@ -116,7 +116,7 @@ TEST(a_lock_that_owes_for_one_resource_is_not_used_for_another)
     RUN_MS(1);
     cluster_cut(cluster, 0, 2, false);
     RELEASE(0);
-    CHECK_INT(redlock_owed(LOCK(0)), 1);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 1);
     struct redlock_request copy = gate;
     static const char name[] = "gate";
     copy.resource = name;

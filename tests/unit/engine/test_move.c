@@ -50,9 +50,9 @@ TEST(a_waiting_lock_a_debt_and_a_done_lock_can_be_moved)
     cluster_cut(cluster, 0, 2, false);
     CHECK_INT(cluster_release(cluster, 0, 2), REDLOCK_OK);
     RUN_MS(1000);
-    CHECK_INT(redlock_owed(cluster_lock(cluster, 0, 2)), 1);
+    CHECK_INT(redlock_view_lock(cluster_lock(cluster, 0, 2)).owed, 1);
     cluster_move(cluster, 0, 3, 2);
-    CHECK_INT(redlock_owed(cluster_lock(cluster, 0, 3)), 1);
+    CHECK_INT(redlock_view_lock(cluster_lock(cluster, 0, 3)).owed, 1);
     HEAL_ALL;
     RUN_MS(5000);
     EXPECT_KEY_ABSENT_ON_ALL("door");

@@ -291,13 +291,14 @@ TEST(a_plain_engine_asks_how_long_the_holder_has_left_if_it_is_told_to)
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
-    CHECK_INT(redlock_free_in_ms(LOCK(0)), REDLOCK_UNTOLD);
+    CHECK_INT(redlock_view_lock(LOCK(0)).free_in_ms, REDLOCK_UNTOLD);
     CHECK_INT(CALLS(0, "PTTL"), 0);
     redlock_use(ENGINE(0), &redlock_free_in);
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
-    CHECK(redlock_free_in_ms(LOCK(0)) > 4900 && redlock_free_in_ms(LOCK(0)) <= 5000);
+    CHECK(redlock_view_lock(LOCK(0)).free_in_ms > 4900 &&
+          redlock_view_lock(LOCK(0)).free_in_ms <= 5000);
     CHECK_INT(CALLS(0, "PTTL"), 1);
 }
 

@@ -61,8 +61,8 @@ TEST(a_set_with_one_resource_taken_is_not_acquired_and_leaves_nothing)
         RUN_MS(5);
         ACQUIRE_SET(0, names);
         EXPECT_STATUS(0, REDLOCK_TAKEN);
-        CHECK(redlock_free_in_ms(LOCK(0)) > DOOR_TTL - 100 &&
-              redlock_free_in_ms(LOCK(0)) <= DOOR_TTL);
+        CHECK(redlock_view_lock(LOCK(0)).free_in_ms > DOOR_TTL - 100 &&
+              redlock_view_lock(LOCK(0)).free_in_ms <= DOOR_TTL);
         RUN_MS(50);
         for (unsigned j = 0; j < 3; j++) EXPECT_KEYS(words[j], i == j ? 3 : 0);
         EXPECT_HELD(1);

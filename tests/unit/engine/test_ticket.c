@@ -323,7 +323,7 @@ TEST(a_ticket_is_there_for_as_long_as_the_lock_is)
 
 static bool gives_tickets(struct cluster *cluster, unsigned k)
 {
-    return redlock_node_gives_tickets(ENGINE(0), k, CLIENT_NOW(0));
+    return redlock_view_node(ENGINE(0), k, CLIENT_NOW(0)).gives_tickets;
 }
 
 TEST(s15_a_node_that_has_restarted_gives_no_ticket_for_the_guard_and_twice_the_skew)

@@ -67,7 +67,7 @@ TEST(s5_nobody_waits_for_a_debt_to_a_node_that_is_away)
     RUN_MS(100);
     RELEASE(0);
     RUN_MS(100);
-    CHECK_INT(redlock_owed(LOCK(0)), 1);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 1);
     CHECK(!is_any_busy(ENGINE(0)));
 }
 
@@ -122,20 +122,18 @@ TEST(s17_an_adopted_lock_is_let_go_with_every_key_left)
 TEST(a_lock_has_no_name_before_it_is_used_and_the_one_it_was_given_then)
 {
     struct redlock_lock lock;
-    unsigned count = 1;
     redlock_lock_init(&lock);
-    (void)redlock_lock_names(&lock, &count);
-    CHECK_INT(count, 0);
+    CHECK_INT(redlock_view_lock(&lock).name_count, 0);
 
     CLUSTER(3);
     ACQUIRE(0, "door", TTL_MS);
-    const struct redlock_name *names = redlock_lock_names(LOCK(0), &count);
-    CHECK_INT(count, 1);
+    const struct redlock_name *names = redlock_view_lock(LOCK(0)).names;
+    CHECK_INT(redlock_view_lock(LOCK(0)).name_count, 1);
     CHECK_MEM(names[0].bytes, names[0].size, "door", 4);
     const void *before = names[0].bytes;
     CHECK(redlock_copy_name(LOCK(0)));
-    names = redlock_lock_names(LOCK(0), &count);
-    CHECK_INT(count, 1);
+    names = redlock_view_lock(LOCK(0)).names;
+    CHECK_INT(redlock_view_lock(LOCK(0)).name_count, 1);
     CHECK(names[0].bytes != before);
     CHECK_MEM(names[0].bytes, names[0].size, "door", 4);
 }
@@ -146,12 +144,11 @@ TEST(the_names_of_a_set_are_sorted)
         { .bytes = "window", .size = 6 }, { .bytes = "door", .size = 4 }
     };
     const struct redlock_request request = { .set = set, .set_count = 2, .ttl_ms = TTL_MS };
-    unsigned count;
     CLUSTER(3);
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     UNTIL_DONE(0);
-    const struct redlock_name *names = redlock_lock_names(LOCK(0), &count);
-    CHECK_INT(count, 2);
+    const struct redlock_name *names = redlock_view_lock(LOCK(0)).names;
+    CHECK_INT(redlock_view_lock(LOCK(0)).name_count, 2);
     CHECK_MEM(names[0].bytes, names[0].size, "door", 4);
     CHECK_MEM(names[1].bytes, names[1].size, "window", 6);
 }

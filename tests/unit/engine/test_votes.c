@@ -87,7 +87,7 @@ static void answer_acquire_with(size_t i)
     }
     RUN_MS(RECOVERY_MS);
     EXPECT_KEY_ABSENT_ON_ALL("door");
-    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 0);
 }
 
 TEST(s4_every_error_in_answer_to_an_acquire_is_unknown_named_and_released)
@@ -195,11 +195,12 @@ static void answer_release_with(size_t i)
     for (unsigned k = 1; k < 3; k++) ANSWERS_ONCE(k, "EVALSHA", errors[i].reply);
     RELEASE(0);
     EXPECT_NOT_HELD(0);
-    CHECK_INT(redlock_confirmed(LOCK(0)), 1);
+    CHECK_INT(redlock_view_lock(LOCK(0)).confirmed, 1);
     EXPECT_TROUBLE(0, 1, errors[i].trouble);
-    CHECK_INT(redlock_owed(LOCK(0)), errors[i].trouble == REDLOCK_TROUBLE_WRONGTYPE ? 0 : 2);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed,
+              errors[i].trouble == REDLOCK_TROUBLE_WRONGTYPE ? 0 : 2);
     RUN_MS(RECOVERY_MS);
-    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 0);
     /* Then the key is not ours, and nothing is owed. */
     if (errors[i].trouble != REDLOCK_TROUBLE_WRONGTYPE) EXPECT_KEY_ABSENT_ON_ALL("door");
 }
@@ -253,7 +254,7 @@ TEST(noscript_in_answer_to_a_release_hides_no_trouble_of_the_acquire)
             ANSWERS_ONCE(k, "EVALSHA", "-NOSCRIPT No matching script.\r\n");
         RUN_MS(1000);
         EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
-        CHECK_INT(redlock_owed(LOCK(0)), 0);
+        CHECK_INT(redlock_view_lock(LOCK(0)).owed, 0);
         for (unsigned k = 0; k < 3; k++) EXPECT_TROUBLE(0, k, REDLOCK_TROUBLE_NOPERM);
         CHECK_INT(kind_acquire(cluster, 0, kind, DOOR_TTL, 0), REDLOCK_OK);
         UNTIL_DONE(0);
@@ -418,7 +419,7 @@ TEST(without_memory_a_node_grants_nothing_and_still_releases)
     EXPECT_STATUS(0, REDLOCK_OK);
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
-    CHECK(redlock_confirmed(LOCK(0)) >= 2);
+    CHECK(redlock_view_lock(LOCK(0)).confirmed >= 2);
 }
 
 TEST(a_release_refused_for_misconf_is_owed_until_it_is_taken_or_the_ttl_ends)
@@ -429,8 +430,8 @@ TEST(a_release_refused_for_misconf_is_owed_until_it_is_taken_or_the_ttl_ends)
     NODE(0)->condition = NODE(1)->condition = NODE(2)->condition = MODEL_MISCONF;
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
-    CHECK_INT(redlock_confirmed(LOCK(0)), 0);
-    CHECK_INT(redlock_owed(LOCK(0)), 3);
+    CHECK_INT(redlock_view_lock(LOCK(0)).confirmed, 0);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 3);
     EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_MISCONF);
     EXPECT_KEYS("door", 3);
     RUN_MS(3000);
@@ -440,7 +441,7 @@ TEST(a_release_refused_for_misconf_is_owed_until_it_is_taken_or_the_ttl_ends)
     RUN_MS(3000);
     EXPECT_KEYS("door", 2);
     RUN_MS(DOOR_TTL);
-    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 0);
     CHECK(IDLE(0));
 }
 
@@ -454,7 +455,7 @@ TEST(a_confirmation_of_nothing_by_a_replica_confirms_nothing)
         REMOVE_KEYS(k);
     }
     RELEASE(0);
-    CHECK_INT(redlock_confirmed(LOCK(0)), 1);
+    CHECK_INT(redlock_view_lock(LOCK(0)).confirmed, 1);
 }
 
 static void live_in(enum model_condition condition, enum redlock_trouble trouble)
@@ -518,7 +519,8 @@ TEST(a_refusal_tells_when_the_holder_runs_out)
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
     /* The third makes the quorum. */
-    CHECK(redlock_free_in_ms(LOCK(0)) <= 4000 && redlock_free_in_ms(LOCK(0)) > 3900);
+    CHECK(redlock_view_lock(LOCK(0)).free_in_ms <= 4000 &&
+          redlock_view_lock(LOCK(0)).free_in_ms > 3900);
 }
 
 TEST(a_refusal_that_comes_when_all_is_lost_tells_when_the_holder_runs_out_as_well)
@@ -532,7 +534,8 @@ TEST(a_refusal_that_comes_when_all_is_lost_tells_when_the_holder_runs_out_as_wel
     DELAY_US(3, CLUSTER_DELAY_US + 1); DELAY_US(4, CLUSTER_DELAY_US + 1);
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
-    CHECK(redlock_free_in_ms(LOCK(0)) <= 4000 && redlock_free_in_ms(LOCK(0)) > 3900);
+    CHECK(redlock_view_lock(LOCK(0)).free_in_ms <= 4000 &&
+          redlock_view_lock(LOCK(0)).free_in_ms > 3900);
 }
 
 /* Node 0's refusal and the answer to the release that was sent after it are read at once, with
@@ -552,7 +555,8 @@ static void refuse_late(const char *reply)
     RESUME(1); RESUME(2);
     RUN_MS(5);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
-    CHECK(redlock_free_in_ms(LOCK(0)) <= 5000 && redlock_free_in_ms(LOCK(0)) > 4900);
+    CHECK(redlock_view_lock(LOCK(0)).free_in_ms <= 5000 &&
+          redlock_view_lock(LOCK(0)).free_in_ms > 4900);
 }
 
 TEST(a_question_that_gives_way_to_a_release_is_not_waited_for)
@@ -568,7 +572,8 @@ TEST(nodes_that_granted_are_free_at_once)
     RIVAL(0, "door", 2000); RIVAL(1, "door", 3000); RIVAL(2, "door", 4000);
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
-    CHECK(redlock_free_in_ms(LOCK(0)) <= 2000 && redlock_free_in_ms(LOCK(0)) > 1900);
+    CHECK(redlock_view_lock(LOCK(0)).free_in_ms <= 2000 &&
+          redlock_view_lock(LOCK(0)).free_in_ms > 1900);
 }
 
 TEST(keys_without_a_ttl_are_never_free)
@@ -577,7 +582,7 @@ TEST(keys_without_a_ttl_are_never_free)
     RIVAL(0, "door", 0); RIVAL(1, "door", 0);
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
-    CHECK_INT(redlock_free_in_ms(LOCK(0)), REDLOCK_FOREVER);
+    CHECK_INT(redlock_view_lock(LOCK(0)).free_in_ms, REDLOCK_FOREVER);
 }
 
 TEST(when_too_few_nodes_tell_nothing_is_told)
@@ -588,7 +593,7 @@ TEST(when_too_few_nodes_tell_nothing_is_told)
         ANSWERS(k, "PTTL", "-NOPERM this user has no permissions to run the 'pttl' command\r\n");
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
-    CHECK_INT(redlock_free_in_ms(LOCK(0)), REDLOCK_UNTOLD);
+    CHECK_INT(redlock_view_lock(LOCK(0)).free_in_ms, REDLOCK_UNTOLD);
 }
 
 TEST(the_time_to_a_free_lock_is_told_after_waiting_in_vain_as_well)
@@ -598,7 +603,8 @@ TEST(the_time_to_a_free_lock_is_told_after_waiting_in_vain_as_well)
     ACQUIRE_WAIT(0, "door", DOOR_TTL, 2000);
     EXPECT_STATUS(0, REDLOCK_TIMEOUT);
     CHECK_INT(redlock_attempt_status(LOCK(0)), REDLOCK_TAKEN);
-    CHECK(redlock_free_in_ms(LOCK(0)) <= 19000 && redlock_free_in_ms(LOCK(0)) > 17000);
+    CHECK(redlock_view_lock(LOCK(0)).free_in_ms <= 19000 &&
+          redlock_view_lock(LOCK(0)).free_in_ms > 17000);
 }
 
 TEST(the_attempt_that_won_is_the_last_one)
@@ -618,7 +624,7 @@ TEST(a_lock_of_another_kind_refuses_and_does_not_look_like_a_dead_node)
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
     for (unsigned k = 0; k < 2; k++) EXPECT_VOTE(0, k, REDLOCK_VOTE_REFUSED);
-    CHECK_INT(redlock_free_in_ms(LOCK(0)), REDLOCK_FOREVER);
+    CHECK_INT(redlock_view_lock(LOCK(0)).free_in_ms, REDLOCK_FOREVER);
     RUN_MS(10);
     CHECK(IDLE(0));
 }
@@ -632,32 +638,33 @@ TEST(a_release_that_meets_a_lock_of_another_kind_owes_nothing)
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(1);
-    CHECK_INT(redlock_confirmed(LOCK(0)), 2);
+    CHECK_INT(redlock_view_lock(LOCK(0)).confirmed, 2);
     EXPECT_TROUBLE(0, 2, REDLOCK_TROUBLE_WRONGTYPE);
     RUN_MS(2000);
     CHECK(IDLE(0));
 }
+
+#define RUN_ID(client, k) redlock_view_node(ENGINE(client), (k), CLIENT_NOW(client)).run_id
 
 /* Compare these to know whether two clients name the same servers. */
 TEST(the_run_id_of_each_server_is_told_and_changes_when_it_restarts)
 {
     CLUSTER_COLD(3, 2, (void)0);
     uint8_t before[REDLOCK_RUN_ID_SIZE];
-    CHECK(redlock_node_run_id(ENGINE(0), 0) == NULL);
+    CHECK(RUN_ID(0, 0) == NULL);
     RUN_MS(STORY_SETTLE_MS);
     for (unsigned k = 0; k < 3; k++) {
-        const uint8_t *id = redlock_node_run_id(ENGINE(0), k),
-                      *next = redlock_node_run_id(ENGINE(0), (k + 1) % 3);
+        const uint8_t *id = RUN_ID(0, k), *next = RUN_ID(0, (k + 1) % 3);
         CHECK(id != NULL && next != NULL && memcmp(id, next, REDLOCK_RUN_ID_SIZE) != 0);
-        CHECK(memcmp(id, redlock_node_run_id(ENGINE(1), k), REDLOCK_RUN_ID_SIZE) == 0);
+        CHECK(memcmp(id, RUN_ID(1, k), REDLOCK_RUN_ID_SIZE) == 0);
     }
-    memcpy(before, redlock_node_run_id(ENGINE(0), 1), sizeof before);
+    memcpy(before, RUN_ID(0, 1), sizeof before);
     RESET(0, 1); RUN_MS(RECOVERY_MS);
-    CHECK(memcmp(before, redlock_node_run_id(ENGINE(0), 1), sizeof before) == 0);
+    CHECK(memcmp(before, RUN_ID(0, 1), sizeof before) == 0);
     DOWN(1); RUN_MS(100);
-    CHECK(memcmp(before, redlock_node_run_id(ENGINE(0), 1), sizeof before) == 0);
+    CHECK(memcmp(before, RUN_ID(0, 1), sizeof before) == 0);
     UP(1); RUN_MS(RECOVERY_MS);
-    CHECK(memcmp(before, redlock_node_run_id(ENGINE(0), 1), sizeof before) != 0);
+    CHECK(memcmp(before, RUN_ID(0, 1), sizeof before) != 0);
 }
 
 TEST(each_vote_has_its_text)

@@ -512,7 +512,7 @@ TEST(a_ttl_that_no_lock_has_is_not_taken_for_another)
 
     start_and_ask_for_an_entry(talk, 100000);
     answer(talk, NODE, ":4294967296\r\n");
-    CHECK_INT(redlock_free_in_ms(&talk->lock), REDLOCK_UNTOLD - 1);
+    CHECK_INT(redlock_view_lock(&talk->lock).free_in_ms, REDLOCK_UNTOLD - 1);
 }
 
 /* ---- What a subscription hears ---- */
@@ -821,9 +821,9 @@ TEST(s8_what_an_earlier_attempt_was_told_of_the_holder_says_nothing_of_this_one)
     EXPECT_SAID(NODE, "SET\r\n");
     answer(talk, NODE, ":5000\r\n$-1\r\n");
     EXPECT_SAID(NODE, "PTTL\r\n");
-    CHECK_INT(redlock_free_in_ms(&talk->lock), REDLOCK_UNTOLD);
+    CHECK_INT(redlock_view_lock(&talk->lock).free_in_ms, REDLOCK_UNTOLD);
     answer(talk, NODE, ":7000\r\n");
-    CHECK_INT(redlock_free_in_ms(&talk->lock), 7000);
+    CHECK_INT(redlock_view_lock(&talk->lock).free_in_ms, 7000);
 }
 
 /* The lock has been refused once more, or perhaps granted, and its release is on the way. */
@@ -1121,9 +1121,9 @@ TEST(a_lock_that_finds_it_free_after_standing_aside_comes_after_a_random_time)
     run_ms(talk, 1);
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
     /* A granted release reports nothing. */
-    CHECK_INT(redlock_free_in_ms(&talk->lock), REDLOCK_UNTOLD);
+    CHECK_INT(redlock_view_lock(&talk->lock).free_in_ms, REDLOCK_UNTOLD);
     answer(talk, NODE, ":-2\r\n");
-    CHECK_INT(redlock_free_in_ms(&talk->lock), 0);
+    CHECK_INT(redlock_view_lock(&talk->lock).free_in_ms, 0);
     const uint64_t told_at = talk->now_us;
     while (talk->lock.phase == REDLOCK_PHASE_WAITING) run_ms(talk, 1);
     CHECK(talk->now_us >= told_at + 2000 && talk->now_us <= told_at + 1003000);
@@ -1140,7 +1140,7 @@ TEST(what_a_node_told_before_the_lock_was_held_says_nothing_behind_its_release)
               REDLOCK_OK);
     release_and_wake(talk);
     start(talk, REDLOCK_FOREVER);
-    CHECK_INT(redlock_free_in_ms(&talk->lock), REDLOCK_UNTOLD);
+    CHECK_INT(redlock_view_lock(&talk->lock).free_in_ms, REDLOCK_UNTOLD);
 }
 
 TEST(a_lock_that_stands_aside_is_woken_like_any_other)

@@ -301,7 +301,7 @@ TEST(a_lost_connection_gives_no_entry_back_where_there_is_none)
     cluster_cut_subscription(cluster, 0, 2);
     LINK(0, 2)->stalled = false;
     RUN_MS(3000);
-    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 0);
     const unsigned releases = CALLS(2, "RELEASE");
     cluster_cancel(cluster, 0, 0);
     RUN_MS(100);
@@ -373,7 +373,7 @@ TEST(an_entry_is_taken_by_the_scripts_text_whatever_another_node_is_owed)
     RUN_MS(50);
     cluster_cut(cluster, 0, 0, true);
     RUN_MS(300);
-    CHECK_INT(redlock_owed(LOCK(0)), 1);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 1);
     for (unsigned k = 1; k < 3; k++) CHECK_INT(entries_on(cluster, k), 1);
 }
 
@@ -401,7 +401,7 @@ TEST(s8_what_an_entry_of_an_earlier_round_was_told_is_not_counted_with_the_answe
     for (unsigned us = 0; us < 1000 && redlock_vote_of(LOCK(0), 2) != REDLOCK_VOTE_REFUSED; us++)
         RUN_US(1);
     EXPECT_VOTE(0, 2, REDLOCK_VOTE_REFUSED);
-    CHECK(redlock_free_in_ms(LOCK(0)) > 500000);
+    CHECK(redlock_view_lock(LOCK(0)).free_in_ms > 500000);
 }
 
 TEST(s16_the_subscription_that_hears_what_is_no_wake_up_is_closed_and_no_other)

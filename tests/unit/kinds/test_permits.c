@@ -30,7 +30,7 @@ static enum redlock_status start_permit(struct cluster *cluster, unsigned client
         START_PERMIT(client, permits, 0); \
         UNTIL_DONE(client); \
     } while (0)
-#define SLOT(client) redlock_slot(LOCK(client))
+#define SLOT(client) redlock_view_lock(LOCK(client)).slot
 
 static const char *slot_name(unsigned slot)
 {
@@ -140,7 +140,8 @@ TEST(s20_so_many_hold_one_and_the_next_is_refused)
     }
     PERMIT(K, K);
     EXPECT_STATUS(K, REDLOCK_TAKEN);
-    CHECK(redlock_free_in_ms(LOCK(K)) > TTL - 100 && redlock_free_in_ms(LOCK(K)) <= TTL);
+    CHECK(redlock_view_lock(LOCK(K)).free_in_ms > TTL - 100 &&
+          redlock_view_lock(LOCK(K)).free_in_ms <= TTL);
     RELEASE(2);
     RUN_MS(5);
     PERMIT(K, K);
@@ -178,11 +179,11 @@ TEST(s20_a_quorum_of_one_slot_is_held_and_grants_of_others_are_given_up_at_once)
     RUN_MS(5);
     EXPECT_VOTE(0, 1, REDLOCK_VOTE_REFUSED);
     EXPECT_VOTE(0, 3, REDLOCK_VOTE_REFUSED);
-    CHECK_INT(redlock_confirmed(LOCK(0)), 3);
+    CHECK_INT(redlock_view_lock(LOCK(0)).confirmed, 3);
     EXPECT_KEY_ABSENT(1, "pool:3");
     EXPECT_KEY_ABSENT(3, "pool:4");
     EXPECT_HELD(0);
-    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 0);
     for (unsigned k = 0; k < NODES; k++)
         CHECK_INT(call_count(cluster, k, "RESTORE"), free_slots[k] == 2 ? 0 : 1);
 }
@@ -256,7 +257,7 @@ TEST(s20_a_grant_of_another_slot_that_comes_when_one_is_held_is_given_up)
     RUN_MS(100);
     EXPECT_VOTE(0, 1, REDLOCK_VOTE_REFUSED);
     EXPECT_VOTE(0, 4, REDLOCK_VOTE_GRANTED);
-    CHECK_INT(redlock_confirmed(LOCK(0)), 4);
+    CHECK_INT(redlock_view_lock(LOCK(0)).confirmed, 4);
     RUN_MS(100);
     EXPECT_KEY_ABSENT(1, "pool:3");
     CHECK_STR(cluster_key(cluster, 4, "pool:2") ? "ours" : NULL, "ours");
@@ -533,7 +534,7 @@ TEST(s20_all_nodes_have_the_same_order_and_each_attempt_another)
     for (unsigned i = 0; i < 40; i++) {
         PERMIT(0, K);
         EXPECT_STATUS(0, REDLOCK_OK);
-        CHECK_INT(redlock_confirmed(LOCK(0)) >= 3, true);
+        CHECK_INT(redlock_view_lock(LOCK(0)).confirmed >= 3, true);
         is_seen[SLOT(0)] = true;
         RUN_MS(5);
         CHECK_INT(slot_keys(cluster, SLOT(0)), NODES);

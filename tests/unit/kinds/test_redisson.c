@@ -134,7 +134,7 @@ TEST(with_Java_a_lock_is_refused_whatever_key_is_there_and_told_for_how_long)
     java_holds(cluster, 7000);
     TAKE(0);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
-    CHECK_INT(redlock_free_in_ms(LOCK(0)), 7000);
+    CHECK_INT(redlock_view_lock(LOCK(0)).free_in_ms, 7000);
     CHECK_STR((const char *)key_of(cluster, "door")->value, JAVA);
     RIVAL(0, "door", 5000);
     TAKE(0);
@@ -143,7 +143,7 @@ TEST(with_Java_a_lock_is_refused_whatever_key_is_there_and_told_for_how_long)
     RIVAL(0, "door", 0);
     TAKE(0);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
-    CHECK(redlock_free_in_ms(LOCK(0)) == REDLOCK_FOREVER);
+    CHECK(redlock_view_lock(LOCK(0)).free_in_ms == REDLOCK_FOREVER);
     CHECK(IDLE(0));
 }
 
@@ -388,7 +388,7 @@ TEST(with_Java_a_node_that_refuses_to_release_or_to_extend_says_so)
         RELEASE(0);
         EXPECT_STATUS(0, REDLOCK_OK);
         RUN_MS(5);
-        CHECK_INT(redlock_owed(LOCK(0)),
+        CHECK_INT(redlock_view_lock(LOCK(0)).owed,
                   strcmp(refused[i], "TYPE") == 0 || strcmp(refused[i], "HDEL") == 0);
         NODE(0)->noperm = NULL;
         RUN_MS(2000);
@@ -729,7 +729,7 @@ TEST(with_Java_a_lock_that_owes_a_release_does_not_ask_how_long_the_key_has_left
     ANSWERS_ONCE(0, "EVALSHA", "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     RUN_MS(5);
-    CHECK_INT(redlock_owed(LOCK(0)), 1);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 1);
     CHECK_INT(cluster_acquire(cluster, 0, 1, &request), REDLOCK_OK);
     RUN_MS(10);
     CHECK_INT(listeners(cluster, CHANNEL), 1);
@@ -737,7 +737,7 @@ TEST(with_Java_a_lock_that_owes_a_release_does_not_ask_how_long_the_key_has_left
     NODE(0)->noperm = NULL;
     const unsigned subscribes = CALLS(0, "SUBSCRIBE");
     RUN_MS(2000);
-    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 0);
     CHECK(CALLS(0, "PTTL") > 1);
     CHECK_INT(CALLS(0, "SUBSCRIBE"), subscribes + 1);
 }
@@ -756,7 +756,7 @@ TEST(with_Java_a_lock_that_owes_a_release_does_not_ask_for_another_if_it_has_lis
     ANSWERS_ONCE(0, "EVALSHA", "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
     cluster_publish(cluster, 0, CHANNEL, "0");
     RUN_MS(10);
-    CHECK_INT(redlock_owed(LOCK(0)), 1);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 1);
     CHECK_INT(cluster_acquire(cluster, 0, 1, &request), REDLOCK_OK);
     RUN_MS(10);
     java_holds(cluster, 5000);
@@ -764,7 +764,7 @@ TEST(with_Java_a_lock_that_owes_a_release_does_not_ask_for_another_if_it_has_lis
     RUN_US(250);
     cluster_cancel(cluster, 0, 2);
     RUN_MS(5);
-    CHECK(redlock_free_in_ms(cluster_lock(cluster, 0, 1)) <= 5000);
+    CHECK(redlock_view_lock(cluster_lock(cluster, 0, 1)).free_in_ms <= 5000);
 }
 
 /* Before the handshake an UNSUBSCRIBE would be taken for a part of it. */
@@ -984,7 +984,8 @@ TEST(with_Java_each_lock_that_begins_to_listen_asks_how_long_the_key_has_left)
     RUN_US(1000);
     java_holds(cluster, 5000);
     RUN_MS(5);
-    for (unsigned i = 0; i < 2; i++) CHECK(redlock_free_in_ms(cluster_lock(cluster, 0, i)) <= 5000);
+    for (unsigned i = 0; i < 2; i++)
+        CHECK(redlock_view_lock(cluster_lock(cluster, 0, i)).free_in_ms <= 5000);
 }
 
 /* It gave up before it was confirmed. */

@@ -57,7 +57,7 @@ TEST(readers_hold_a_resource_at_once_and_the_last_one_leaves_nothing)
     for (unsigned c = 0; c < 3; c++) {
         SHARED(c);
         EXPECT_STATUS(c, REDLOCK_OK);
-        CHECK(redlock_is_shared(LOCK(c)));
+        CHECK(redlock_view_lock(LOCK(c)).is_shared);
     }
     for (unsigned c = 0; c < 3; c++) EXPECT_HELD(c);
     CHECK_STR(cluster_key(cluster, 0, "door"), "~shared");
@@ -76,7 +76,8 @@ TEST(s21_a_writer_keeps_readers_out_and_readers_keep_a_writer_out)
     ACQUIRE(0, "door", DOOR_TTL);
     SHARED(1);
     EXPECT_STATUS(1, REDLOCK_TAKEN);
-    CHECK(redlock_free_in_ms(LOCK(1)) > 9000 && redlock_free_in_ms(LOCK(1)) <= 10000);
+    CHECK(redlock_view_lock(LOCK(1)).free_in_ms > 9000 &&
+          redlock_view_lock(LOCK(1)).free_in_ms <= 10000);
     RELEASE(0);
     RUN_MS(5);
     SHARED(1);
@@ -381,13 +382,13 @@ TEST(a_reader_that_is_alone_becomes_a_writer_with_another_token)
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(5);
     redlock_token(LOCK(0), after);
-    CHECK(!redlock_is_shared(LOCK(0)) && strcmp(before, after) != 0);
+    CHECK(!redlock_view_lock(LOCK(0)).is_shared && strcmp(before, after) != 0);
     STORY_NODES CHECK_STR(cluster_key(cluster, story_k, "door"), after);
     SHARED(1);
     EXPECT_STATUS(1, REDLOCK_TAKEN);
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
-    CHECK(!redlock_is_shared(LOCK(0)));
+    CHECK(!redlock_view_lock(LOCK(0)).is_shared);
     RELEASE(0);
     RUN_MS(5);
     NO_KEYS();
@@ -402,7 +403,7 @@ TEST(s22_two_readers_that_would_write_are_both_refused_and_go_on_reading)
         UPGRADE(c);
         EXPECT_STATUS(c, REDLOCK_TAKEN);
         EXPECT_HELD(c);
-        CHECK(redlock_is_shared(LOCK(c)));
+        CHECK(redlock_view_lock(LOCK(c)).is_shared);
         EXTEND(c, DOOR_TTL);
         EXPECT_STATUS(c, REDLOCK_OK);
     }
@@ -555,7 +556,7 @@ TEST(an_upgrade_that_is_cancelled_leaves_a_reader)
     RUN_US(150);
     redlock_cancel(ENGINE(0), LOCK(0), CLIENT_NOW(0));
     EXPECT_STATUS(0, REDLOCK_CANCELLED);
-    CHECK(redlock_is_shared(LOCK(0)));
+    CHECK(redlock_view_lock(LOCK(0)).is_shared);
     EXPECT_HELD(0);
     RUN_MS(5);
     EXTEND(0, DOOR_TTL);
@@ -578,7 +579,7 @@ TEST(an_upgrade_that_is_cancelled_while_it_is_undone_leaves_a_reader)
     while (LOCK(0)->kind != shared_kind(SHARED_UNDOING)) RUN_US(10);
     redlock_cancel(ENGINE(0), LOCK(0), CLIENT_NOW(0));
     EXPECT_STATUS(0, REDLOCK_CANCELLED);
-    CHECK(redlock_is_shared(LOCK(0)));
+    CHECK(redlock_view_lock(LOCK(0)).is_shared);
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
     UPGRADE(0);
@@ -595,10 +596,10 @@ TEST(a_writer_that_was_a_reader_is_one_behind_an_extension_that_was_cancelled)
     UPGRADE(0);
     START_EXTEND(0, DOOR_TTL);
     redlock_cancel(ENGINE(0), LOCK(0), CLIENT_NOW(0));
-    CHECK(!redlock_is_shared(LOCK(0)));
+    CHECK(!redlock_view_lock(LOCK(0)).is_shared);
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
-    CHECK(!redlock_is_shared(LOCK(0)));
+    CHECK(!redlock_view_lock(LOCK(0)).is_shared);
 }
 
 TEST(s22_a_downgrade_lets_readers_in_and_no_writer_in_between)
@@ -608,7 +609,7 @@ TEST(s22_a_downgrade_lets_readers_in_and_no_writer_in_between)
     RUN_MS(5);
     DOWNGRADE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
-    CHECK(redlock_is_shared(LOCK(0)));
+    CHECK(redlock_view_lock(LOCK(0)).is_shared);
     SHARED(1);
     EXPECT_STATUS(1, REDLOCK_OK);
     ACQUIRE(2, "door", DOOR_TTL);
@@ -671,7 +672,7 @@ TEST(roles_change_as_often_as_one_likes)
             if (i % 2 == 0) UPGRADE(0);
             else            DOWNGRADE(0);
             EXPECT_STATUS(0, REDLOCK_OK);
-            CHECK(redlock_is_shared(LOCK(0)) == (i % 2 == 1));
+            CHECK(redlock_view_lock(LOCK(0)).is_shared == (i % 2 == 1));
         }
         RELEASE(0);
         EXPECT_STATUS(0, REDLOCK_OK);
@@ -897,7 +898,7 @@ TEST(s6_a_debt_of_an_older_attempt_is_paid_during_an_upgrade)
     redlock_token(LOCK(0), token);
     ANSWERS(2, "EVALSHA", "-ERR not now\r\n");
     RUN_MS(100);
-    CHECK_INT(redlock_owed(LOCK(0)), 1);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 1);
     CHECK(is_there(cluster, 2, "door#readers"));
     SHARED(0);
     EXPECT_STATUS(0, REDLOCK_OK);
@@ -951,7 +952,7 @@ TEST(s22_an_upgrade_that_arrives_when_it_is_undone_costs_the_reader_nothing)
     }
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
-    CHECK(redlock_is_shared(LOCK(0)));
+    CHECK(redlock_view_lock(LOCK(0)).is_shared);
     RUN_MS(500);
     EXPECT_HELD(0);
     for (unsigned i = 0; i < 3; i++) {
@@ -1065,7 +1066,7 @@ TEST(s5_a_role_of_which_no_quorum_has_heard_is_not_changed_before_an_extension)
     CHECK_INT(start_upgrade(cluster, 0), REDLOCK_BAD_STATE);
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
-    CHECK(redlock_is_shared(LOCK(0)));
+    CHECK(redlock_view_lock(LOCK(0)).is_shared);
     UPGRADE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     RELEASE(0);
@@ -1135,7 +1136,7 @@ TEST(a_reader_that_is_kept_becomes_a_writer_in_the_middle_of_an_extension)
     while (LOCK(0)->phase != REDLOCK_PHASE_EXTENDING) RUN_US(50);
     UPGRADE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
-    CHECK(!redlock_is_shared(LOCK(0)));
+    CHECK(!redlock_view_lock(LOCK(0)).is_shared);
 }
 
 TEST(a_copy_of_a_lock_changes_no_role)
@@ -1154,7 +1155,7 @@ TEST(a_role_is_not_changed_without_random_bytes_for_another_token)
     cluster->clients[0].starved = true;
     ENGINE(0)->entropy_size = 0;
     CHECK_INT(start_upgrade(cluster, 0), REDLOCK_NO_ENTROPY);
-    CHECK(redlock_is_shared(LOCK(0)));
+    CHECK(redlock_view_lock(LOCK(0)).is_shared);
     EXPECT_HELD(0);
 }
 
@@ -1188,7 +1189,7 @@ TEST(s15_an_upgrade_has_no_ticket_that_is_too_large)
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(5);
     CHECK_INT(start_upgrade(cluster, 0), REDLOCK_BAD_CLOCK);
-    CHECK(redlock_is_shared(LOCK(0)));
+    CHECK(redlock_view_lock(LOCK(0)).is_shared);
 }
 
 /* One that has restarted votes again after the guard, and on tickets only after twice
@@ -1206,7 +1207,7 @@ TEST(s15_a_node_that_may_have_forgotten_its_counter_has_no_vote_on_an_upgrade)
     cluster_node_up(cluster, 2, false);
     RUN_MS(DOOR_TTL + 2000);
     CHECK(redlock_node_votes(ENGINE(0), 2, CLIENT_NOW(0)) &&
-          !redlock_node_gives_tickets(ENGINE(0), 2, CLIENT_NOW(0)));
+          !redlock_view_node(ENGINE(0), 2, CLIENT_NOW(0)).gives_tickets);
     UPGRADE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     CHECK_INT(redlock_vote_of(LOCK(0), 2), REDLOCK_VOTE_NOT_ASKED);

@@ -126,7 +126,7 @@ TEST(the_first_output_encodes_for_all_nodes_and_all_get_the_same_bytes)
     for (unsigned k = 0; k < N; k++) sent_to(k);
     for (unsigned k = 0; k < N; k++) say(k, "+OK\r\n+OK\r\n");
     CHECK_INT(redlock_lock_status(&lock), REDLOCK_OK);
-    CHECK_INT(redlock_confirmed(&other), N);
+    CHECK_INT(redlock_view_lock(&other).confirmed, N);
 }
 
 TEST(a_node_that_has_something_to_send_gets_no_copy)

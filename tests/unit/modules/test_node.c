@@ -56,7 +56,7 @@ static void check_words(enum redlock_trouble trouble, const char *expected)
     char words[200];
 
     redlock_describe_node(&r, 0, 2, words, sizeof words);
-    CHECK_INT(redlock_node_trouble(&r, 0, 2), trouble);
+    CHECK_INT(redlock_view_node(&r, 0, 2).trouble, trouble);
     CHECK_STR(words, expected);
 }
 
@@ -163,7 +163,7 @@ TEST(s16_a_server_that_loads_another_script_than_was_sent_has_no_vote)
          "x:yz\r\n\r\n",
          2);
     hear("$-1\r\n$40\r\n" WIRE_EXTEND_ONE_SHA1 "\r\n", 2);
-    CHECK_INT(redlock_node_trouble(&r, 0, 2), REDLOCK_TROUBLE_PROTOCOL);
+    CHECK_INT(redlock_view_node(&r, 0, 2).trouble, REDLOCK_TROUBLE_PROTOCOL);
 }
 
 TEST(s11_a_guard_that_would_end_after_the_end_of_time_does_not_end)
@@ -174,7 +174,7 @@ TEST(s11_a_guard_that_would_end_after_the_end_of_time_does_not_end)
     r.config.guard_ms = REDLOCK_GUARD_MS;
     introduce_itself(late);
     CHECK(redlock_wants(&r, 0) & REDLOCK_WANT_RECEIVE);
-    CHECK_INT(redlock_node_trouble(&r, 0, late), REDLOCK_TROUBLE_RESTARTED);
+    CHECK_INT(redlock_view_node(&r, 0, late).trouble, REDLOCK_TROUBLE_RESTARTED);
     CHECK(!redlock_node_votes(&r, 0, late));
 }
 
@@ -295,7 +295,7 @@ TEST(a_lock_is_not_idle_while_a_question_about_it_waits_to_be_sent)
     redlock_output(&r, 0, &size);
     hear(":5000\r\n", 2000000);
     CHECK(redlock_idle(&lock));
-    CHECK_INT(redlock_free_in_ms(&lock), 5000);
+    CHECK_INT(redlock_view_lock(&lock).free_in_ms, 5000);
 }
 
 TEST(nothing_is_sent_for_a_lock_that_is_idle)
@@ -391,7 +391,7 @@ TEST(a_handshake_has_the_node_timeout_however_often_it_answers)
     finish_handshake(NULL);
     hear("+OK\r\n", TIMEOUT_US);
     redlock_tick(&r, TIMEOUT_US);
-    CHECK_INT(redlock_node_trouble(&r, 0, 2), REDLOCK_TROUBLE_NEW);
+    CHECK_INT(redlock_view_node(&r, 0, 2).trouble, REDLOCK_TROUBLE_NEW);
     redlock_tick(&r, TIMEOUT_US + 1);
     check_words(REDLOCK_TROUBLE_SILENT, "connected, but no answer to the handshake");
 }
@@ -725,16 +725,16 @@ TEST(a_script_that_is_not_known_is_a_nodes_trouble_only_where_there_is_no_other)
 {
     extend_door();
     hear("-NOSCRIPT No matching script.\r\n", 6);
-    CHECK_INT(redlock_node_trouble(&r, 0, 6), REDLOCK_TROUBLE_NOSCRIPT);
+    CHECK_INT(redlock_view_node(&r, 0, 6).trouble, REDLOCK_TROUBLE_NOSCRIPT);
     send_all();
     hear(":1\r\n", 7);
-    CHECK_INT(redlock_node_trouble(&r, 0, 7), REDLOCK_TROUBLE_NONE);
+    CHECK_INT(redlock_view_node(&r, 0, 7).trouble, REDLOCK_TROUBLE_NONE);
     extend_door();
     hear("-OOM command not allowed\r\n", 6);
     CHECK_INT(redlock_start_extend(&r, &door, 10000, 7), REDLOCK_OK);
     send_all();
     hear("-NOSCRIPT No matching script.\r\n", 8);
-    CHECK_INT(redlock_node_trouble(&r, 0, 8), REDLOCK_TROUBLE_OOM);
+    CHECK_INT(redlock_view_node(&r, 0, 8).trouble, REDLOCK_TROUBLE_OOM);
 }
 
 TEST(s16_an_answer_that_is_wrong_or_ends_the_session_is_one_failure)
@@ -814,8 +814,9 @@ TEST(a_run_id_is_told_that_a_server_has_named_or_that_tells_servers_apart)
             r.config.trust_unknown = trusts;
             nodes[1].identity.is_derived = is_derived;
             TAP_CONTEXT("%u %u", trusts, is_derived);
-            CHECK(!redlock_node_run_id(&r, 0));
-            CHECK(redlock_node_run_id(&r, 1) == (trusts && is_derived ? NULL : nodes[1].run_id));
+            CHECK(!redlock_view_node(&r, 0, r.now_us).run_id);
+            CHECK(redlock_view_node(&r, 1, r.now_us).run_id ==
+                  (trusts && is_derived ? NULL : nodes[1].run_id));
         }
 }
 

@@ -98,7 +98,7 @@ static inline void sever(const struct cut *cut, bool *was_cut)
     EXPECT_KEY_ABSENT_ON_ALL("door#waiters");
     EXPECT_KEY_ABSENT_ON_ALL("gate#waiters");
     for (unsigned c = 0; c < cluster->client_count; c++) {
-        CHECK_INT(redlock_owed(LOCK(c)), 0);
+        CHECK_INT(redlock_view_lock(LOCK(c)).owed, 0);
         CHECK(IDLE(c));
         for (unsigned k = 0; k < cluster->node_count; k++) CHECK(VOTES(c, k));
     }

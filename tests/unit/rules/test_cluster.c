@@ -352,7 +352,7 @@ TEST(a_ticket_beyond_the_clocks_of_the_nodes_is_refused)
     cluster_set_client_wall(cluster, 0, 11000000);
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     RUN_MS(10);
-    CHECK_INT(redlock_node_trouble(&cluster->clients[0].engine, 0, CLIENT_NOW(0)),
+    CHECK_INT(redlock_view_node(&cluster->clients[0].engine, 0, CLIENT_NOW(0)).trouble,
               REDLOCK_TROUBLE_AHEAD);
     cluster_set_client_wall(cluster, 1, 9000000);
     CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);

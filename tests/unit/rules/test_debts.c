@@ -23,9 +23,9 @@ static void adopt_and_release(uint32_t guard_ms, uint32_t ttl_ms)
     CHECK_INT(cluster_adopt(cluster, 1, 0, "door", token), REDLOCK_OK);
     RELEASE(1);
     EXPECT_STATUS(1, REDLOCK_OK);
-    CHECK_INT(redlock_owed(LOCK(1)), 1);
+    CHECK_INT(redlock_view_lock(LOCK(1)).owed, 1);
     RUN_MS(ttl_ms - 5000);
-    CHECK_INT(redlock_owed(LOCK(1)), 1);
+    CHECK_INT(redlock_view_lock(LOCK(1)).owed, 1);
     EXPECT_KEYS("door", 1);
     HEAL_ALL;
     RUN_MS(4000);
@@ -56,11 +56,11 @@ static void set_late(bool is_answered)
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     while (cluster_key(cluster, 2, "door")) {
-        CHECK_INT(redlock_owed(LOCK(0)), 1);
+        CHECK_INT(redlock_view_lock(LOCK(0)).owed, 1);
         RUN_MS(1);
     }
     RUN_MS(2000);
-    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 0);
 }
 
 TEST(s5_a_debt_lasts_for_a_ttl_from_the_answer_on)
@@ -82,9 +82,9 @@ TEST(s5_a_release_that_is_lost_with_its_connection_makes_no_debt_longer)
     RELEASE(0);
     cluster_cut(cluster, 0, 2, false);
     RUN_MS(1000);
-    CHECK_INT(redlock_owed(LOCK(0)), 1);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 1);
     RUN_MS(600);
-    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 0);
 }
 
 /* ---- How much ---- */
@@ -94,17 +94,17 @@ TEST(a_release_that_is_not_answered_is_owed)
     CLUSTER(3);
     ACQUIRE(0, "door", 10000);
     RUN_MS(1);
-    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 0);
     STALL(2);
     const uint64_t before = cluster->now_us;
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     CHECK(cluster->now_us - before <= 10000);       /* A quorum is enough. */
-    CHECK_INT(redlock_owed(LOCK(0)), 1);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 1);
     CHECK(!IDLE(0));
     HEAL(2);
     RUN_MS(5);
-    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 0);
     CHECK(IDLE(0));
 }
 
@@ -118,7 +118,7 @@ TEST(a_debt_to_one_node_is_none_to_another)
     ACQUIRE(0, "door", 10000);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
     RUN_MS(100);
-    CHECK_INT(redlock_owed(LOCK(0)), 1);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 1);
     ACQUIRE(0, "door", 10000);
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(1);
@@ -147,8 +147,8 @@ static void release_with_dead(unsigned n, unsigned dead_count, bool adopts)
     TAP_CHECK(cluster->now_us - before <= 10000, "it takes %u us",
               (unsigned)(cluster->now_us - before));
     RUN_MS(1);
-    CHECK_INT(redlock_owed(LOCK(0)), dead_count);
-    CHECK_INT(redlock_confirmed(LOCK(0)), adopts ? 0 : n - dead_count);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, dead_count);
+    CHECK_INT(redlock_view_lock(LOCK(0)).confirmed, adopts ? 0 : n - dead_count);
     EXPECT_NOT_HELD(0);
 }
 
@@ -171,7 +171,7 @@ TEST(what_a_node_would_not_take_can_be_tried_again_at_once)
     NODE(0)->condition = NODE(1)->condition = NODE(2)->condition = MODEL_MISCONF;
     RELEASE(0);
     RUN_MS(1);
-    CHECK_INT(redlock_owed(LOCK(0)), 3);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 3);
     NODE(0)->condition = NODE(1)->condition = NODE(2)->condition = MODEL_WELL;
     redlock_pay(ENGINE(0), LOCK(0), CLIENT_NOW(0));
     CHECK_INT(LOCK(0)->wake_at, LOCK(0)->owed_until);   /* Not when the next try was due. */

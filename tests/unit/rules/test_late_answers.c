@@ -148,7 +148,8 @@ static void check_release(struct cluster *cluster, const struct delay *delay)
     EXPECT_NOT_HELD(0);
     if (delay->is_flushed && is_unnoticed(cluster, delay)) return;
     EXPECT_STATUS(0, REDLOCK_OK);
-    if (!is_decisive(delay) || is_in_time(delay)) CHECK(redlock_confirmed(LOCK(0)) >= N / 2 + 1);
+    if (!is_decisive(delay) || is_in_time(delay))
+        CHECK(redlock_view_lock(LOCK(0)).confirmed >= N / 2 + 1);
 }
 
 static void check(struct cluster *cluster, const struct delay *delay, uint64_t until)
@@ -169,7 +170,7 @@ static void finish(struct cluster *cluster)
     EXPECT_KEY_ABSENT_ON_ALL("door");
     EXPECT_KEY_ABSENT_ON_ALL("gate");
     EXPECT_KEY_ABSENT_ON_ALL("door:1");
-    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 0);
     CHECK(IDLE(0));
 }
 
@@ -283,16 +284,16 @@ TEST(a_client_that_slept_over_the_node_timeout_loses_no_answer_that_it_reads_bef
         START_ACQUIRE(0, "door", 10000, 0);
         sleep_over_the_answers(cluster);
         EXPECT_STATUS(0, REDLOCK_OK);
-        CHECK_INT(redlock_confirmed(LOCK(0)), n);
+        CHECK_INT(redlock_view_lock(LOCK(0)).confirmed, n);
         CHECK(VALID_US(0) < (10000 - 2 * REDLOCK_NODE_TIMEOUT_MS) * 1000u);
         START_EXTEND(0, 10000);
         sleep_over_the_answers(cluster);
         EXPECT_STATUS(0, REDLOCK_OK);
-        CHECK_INT(redlock_confirmed(LOCK(0)), n);
+        CHECK_INT(redlock_view_lock(LOCK(0)).confirmed, n);
         START_RELEASE(0);
         sleep_over_the_answers(cluster);
         EXPECT_STATUS(0, REDLOCK_OK);
-        CHECK_INT(redlock_confirmed(LOCK(0)), n);
+        CHECK_INT(redlock_view_lock(LOCK(0)).confirmed, n);
     }
 }
 

@@ -98,7 +98,7 @@ TEST(a_key_without_a_ttl_is_told_apart_from_a_lock_and_from_a_dead_node)
     RIVAL_ON_ALL("door", 0);
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
-    CHECK_INT(redlock_free_in_ms(LOCK(0)), REDLOCK_FOREVER);
+    CHECK_INT(redlock_view_lock(LOCK(0)).free_in_ms, REDLOCK_FOREVER);
 }
 
 /* redlock-universal: a failed acquire with one slow node leaves an orphan for the whole TTL. */
@@ -312,7 +312,7 @@ TEST(a_release_tells_for_each_node_whether_it_was_confirmed)
     EXPECT_VOTE(0, 0, REDLOCK_VOTE_GRANTED);
     EXPECT_VOTE(0, 1, REDLOCK_VOTE_REFUSED);
     EXPECT_VOTE(0, 2, REDLOCK_VOTE_REFUSED);
-    CHECK_INT(redlock_confirmed(LOCK(0)), 3);
+    CHECK_INT(redlock_view_lock(LOCK(0)).confirmed, 3);
 }
 
 TEST(a_release_that_finds_a_quorum_gone_says_lost)
@@ -525,7 +525,7 @@ TEST(the_token_is_kept_until_the_release_is_confirmed)
     for (unsigned k = 0; k < 3; k++) cluster_cut(cluster, 0, k, false);
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
-    CHECK_INT(redlock_confirmed(LOCK(0)), 0);
+    CHECK_INT(redlock_view_lock(LOCK(0)).confirmed, 0);
     EXPECT_KEYS("door", 3);
     HEAL_ALL;
     RUN_MS(5000);

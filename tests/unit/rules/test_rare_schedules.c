@@ -84,7 +84,7 @@ TEST(s5_a_debt_of_an_adopted_lock_ends_with_the_guard)
     EXTEND(1, 30000); EXPECT_STATUS(1, REDLOCK_OK);
     RELEASE(1);
     RUN_MS(3600000);
-    CHECK_INT(redlock_owed(LOCK(1)), 0);
+    CHECK_INT(redlock_view_lock(LOCK(1)).owed, 0);
 }
 
 /* A SET waits unread at a node. Its TTL has not begun, and the release after it is still owed. */
@@ -271,7 +271,7 @@ static void release_behind_an_older_one(const char *reply, enum redlock_vote vot
     UNTIL_DONE(0);
     CHECK(cluster->now_us - t < 300000);
     EXPECT_VOTE(0, 2, vote);
-    CHECK_INT(redlock_confirmed(LOCK(0)), 1);
+    CHECK_INT(redlock_view_lock(LOCK(0)).confirmed, 1);
 }
 
 TEST(a_release_waits_for_no_more_than_an_older_one_to_be_answered)

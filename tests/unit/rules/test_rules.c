@@ -348,7 +348,7 @@ static void release_answered(const char *reply, bool silent)
     for (unsigned k = 0; k < 3; k++) ANSWERS_ONCE(k, "EVALSHA", reply);
     TAP_CONTEXT("%s", reply);
     RELEASE(0);
-    CHECK_INT(redlock_confirmed(LOCK(0)), 0);
+    CHECK_INT(redlock_view_lock(LOCK(0)).confirmed, 0);
     EXPECT_NOT_HELD(0);
 }
 
@@ -475,7 +475,7 @@ TEST(s5_a_debt_is_paid_when_the_node_is_reached_again)
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
     RUN_MS(2000);
     EXPECT_KEYS("door", 3);
-    CHECK_INT(redlock_owed(LOCK(0)), 3);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 3);
     CHECK(!IDLE(0));
     HEAL_ALL;
     RUN_MS(4000);
@@ -583,9 +583,9 @@ TEST(s5_a_debt_ends_with_the_ttl)
     cluster_cut(cluster, 0, 2, false);
     UNTIL_DONE(0);
     RUN_MS(1900);
-    CHECK_INT(redlock_owed(LOCK(0)), 2);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 2);
     RUN_MS(1000);
-    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 0);
     CHECK(IDLE(0));
     HEAL_ALL;
     RUN_MS(10000);
@@ -604,10 +604,10 @@ TEST(s5_each_debt_of_a_lock_ends_with_its_own_ttl)
         UNTIL_DONE(0);
         EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
         RUN_MS(1000);
-        CHECK_INT(redlock_owed(LOCK(0)), 2);
+        CHECK_INT(redlock_view_lock(LOCK(0)).owed, 2);
         RUN_MS(1500);
         TAP_CONTEXT("use %u of the lock", i + 1);
-        CHECK_INT(redlock_owed(LOCK(0)), 0);
+        CHECK_INT(redlock_view_lock(LOCK(0)).owed, 0);
         CHECK(IDLE(0));
         HEAL_ALL;
         RUN_MS(5000);
@@ -639,7 +639,7 @@ TEST(s5_what_cannot_have_arrived_is_not_released)
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
     RUN_MS(1);
-    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 0);
     CHECK(IDLE(0));
 }
 
@@ -726,7 +726,7 @@ TEST(s7_a_release_leaves_a_rivals_key_alone)
     RUN_MS(1);
     EXPECT_RIVAL_KEY(1, "door");
     EXPECT_KEYS("door", 1);
-    CHECK_INT(redlock_confirmed(LOCK(0)), 2);
+    CHECK_INT(redlock_view_lock(LOCK(0)).confirmed, 2);
     EXPECT_VOTE(0, 1, REDLOCK_VOTE_REFUSED);
 }
 
@@ -1176,11 +1176,11 @@ TEST(s15_a_restarted_node_gives_no_ticket_for_twice_the_skew_longer_and_says_so)
     EXPECT_WORDS(0, 2, "no ticket for another 4");
     RUN_MS(REDLOCK_GUARD_MS);
     CHECK(VOTES(0, 2));
-    CHECK(!redlock_node_gives_tickets(ENGINE(0), 2, CLIENT_NOW(0)));
+    CHECK(!redlock_view_node(ENGINE(0), 2, CLIENT_NOW(0)).gives_tickets);
     EXPECT_TROUBLE(0, 2, REDLOCK_TROUBLE_NONE);
     EXPECT_WORDS(0, 2, "s ago, no ticket for another 1");
     RUN_MS(2 * REDLOCK_SKEW_MS);
-    CHECK(redlock_node_gives_tickets(ENGINE(0), 2, CLIENT_NOW(0)));
+    CHECK(redlock_view_node(ENGINE(0), 2, CLIENT_NOW(0)).gives_tickets);
     EXPECT_WORDS(0, 2, "ok");
 }
 
@@ -1759,7 +1759,8 @@ TEST(s12_a_server_without_a_run_id_votes_once_it_is_known_for_the_guard)
             0, 0,
             "has no run_id, so a failover would not show, met 28 s ago, no vote for another 2 s");
         RUN_MS(2000);
-        for (unsigned k = 0; k < 3; k++) CHECK(VOTES(0, k) && redlock_node_run_id(ENGINE(0), k));
+        for (unsigned k = 0; k < 3; k++)
+            CHECK(VOTES(0, k) && redlock_view_node(ENGINE(0), k, ENGINE(0)->now_us).run_id);
         RESET(0, 0);
         RUN_MS(3000);
         CHECK(VOTES(0, 0));
@@ -1829,11 +1830,12 @@ TEST(s12_servers_without_a_run_id_that_cannot_be_told_apart_have_one_vote)
 TEST(s12_servers_without_a_run_id_vote_at_once_if_they_are_trusted)
 {
     CLUSTER_COLD(3, 1, config.trust_unknown = true);
-    CHECK(!redlock_node_run_id(ENGINE(0), 0));
+    CHECK(!redlock_view_node(ENGINE(0), 0, ENGINE(0)->now_us).run_id);
     take_run_ids(cluster, 3, true);
     NODE(2)->process_id = NODE(1)->process_id;
     RUN_MS(STORY_SETTLE_MS);
-    for (unsigned k = 0; k < 3; k++) CHECK(VOTES(0, k) && !redlock_node_run_id(ENGINE(0), k));
+    for (unsigned k = 0; k < 3; k++)
+        CHECK(VOTES(0, k) && !redlock_view_node(ENGINE(0), k, ENGINE(0)->now_us).run_id);
     DOWN(0); UP(0);
     RUN_MS(REDLOCK_GUARD_MS - 1000);
     CHECK(!VOTES(0, 0));
@@ -2203,7 +2205,7 @@ TEST(s24_grants_of_two_rounds_are_not_added)
     HEAL(0);
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
-    CHECK_INT(redlock_confirmed(LOCK(0)), 2);
+    CHECK_INT(redlock_view_lock(LOCK(0)).confirmed, 2);
 }
 
 TEST(s24_a_fair_lock_polls_by_one_token_and_each_acquire_has_another)

@@ -63,7 +63,7 @@ static void restore_again(struct cluster *cluster)
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(10);
-    EXPECT_KEYS(redlock_slot(LOCK(0)) > 0 ? "door:1" : "door", N);
+    EXPECT_KEYS(redlock_view_lock(LOCK(0)).slot > 0 ? "door:1" : "door", N);
 }
 
 static void release_severed(struct cluster *cluster, const struct cut *cut)
@@ -74,7 +74,7 @@ static void release_severed(struct cluster *cluster, const struct cut *cut)
     arm(cluster, cut);
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
-    if (is_minority(cut->mask)) CHECK(redlock_confirmed(LOCK(0)) >= 3);
+    if (is_minority(cut->mask)) CHECK(redlock_view_lock(LOCK(0)).confirmed >= 3);
     EXPECT_NOT_HELD(0);
 }
 
