@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-uint64_t redlock_given_up(const struct redlock_client *c)
-{
-    return c->given_up;
-}
-
 static void drop_if_idle(struct redlock_client *c, struct redlock_parted *parted)
 {
     if (!parted->used || !redlock_idle(&parted->lock)) return;

@@ -106,8 +106,3 @@ void redlock_use_durable(struct redlock *r, struct redlock_durable *d)
     d->r = r;
     d->self = d;
 }
-
-enum redlock_memory redlock_memory_of(const struct redlock_durable *d, unsigned k)
-{
-    return (enum redlock_memory)d->canaries[k].memory;
-}

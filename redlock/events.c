@@ -122,11 +122,6 @@ void event_write_moved(const struct redlock *r, const struct redlock_lock *to,
     if (event) event->was = from;
 }
 
-void redlock_want_events(struct redlock_event_ring *events, uint32_t kinds)
-{
-    events->kinds = kinds;
-}
-
 bool redlock_next_event(struct redlock_event_ring *events, struct redlock_event *event)
 {
     if (events->count == 0) return false;
@@ -136,9 +131,4 @@ bool redlock_next_event(struct redlock_event_ring *events, struct redlock_event 
     /* The same places are used again, since they are in the cache. */
     if (events->count == 0) events->first = 0;
     return true;
-}
-
-uint64_t redlock_lost_events(const struct redlock_event_ring *events)
-{
-    return events->lost;
 }

@@ -509,11 +509,3 @@ void redlock_metrics_lost(struct redlock_metrics *m, uint64_t lost)
     m->lost_seen = lost;
     forget_all(m);
 }
-
-void redlock_metrics_read(struct redlock_metrics *m, struct redlock_event_ring *events)
-{
-    struct redlock_event event;
-
-    while (redlock_next_event(events, &event)) redlock_metrics_count(m, &event);
-    redlock_metrics_lost(m, redlock_lost_events(events));
-}

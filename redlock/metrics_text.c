@@ -438,8 +438,3 @@ enum redlock_status redlock_metrics_set_labels(struct redlock_metrics *m,
     m->label_count = (uint8_t)count;
     return REDLOCK_OK;
 }
-
-void redlock_metrics_name_nodes(struct redlock_metrics *m, const char *const *names)
-{
-    m->node_names = names;
-}

@@ -484,7 +484,8 @@ void redlock_use_promotions(struct redlock *r, struct redlock_promotions *p);
  * to be closed, and made anew. Below 2^63. */
 void redlock_set_epoch(struct redlock_promotions *p, unsigned k, uint64_t epoch);
 
-/* Knowledge about the memory of a durable node. */
+/* Knowledge about the memory of a durable node. canaries[k].memory of struct redlock_durable may be
+ * read. */
 enum redlock_memory {
     REDLOCK_MEMORY_UNKNOWN,     /* It is not declared durable, or has not been connected yet. */
     REDLOCK_MEMORY_NONE,        /* It has no canary yet. */
@@ -495,7 +496,6 @@ enum redlock_memory {
     /* It refuses GET or SET, because of an ACL or a key of another type. */
     REDLOCK_MEMORY_HIDDEN
 };
-enum redlock_memory redlock_memory_of(const struct redlock_durable *durable, unsigned k);
 
 /* ---- Random bytes and time ---- */
 
@@ -927,7 +927,7 @@ enum redlock_event_kind {
      * new address), was. */
     REDLOCK_EVENT_MOVED,
     REDLOCK_EVENT_FORGOTTEN,    /* After redlock_forget: lock. Another may soon have its address. */
-    /* A durable node has lost its memory (redlock_memory_of): session. */
+    /* A durable node has lost its memory (see enum redlock_memory): session. */
     REDLOCK_EVENT_EMPTIED
 };
 
@@ -1026,24 +1026,33 @@ struct redlock_event {
     uint64_t ticket;
 };
 
+struct redlock_eventing;
+
+/* A ring of events. */
+struct redlock_event_ring {
+    const struct redlock_eventing *feature;     /* Private. */
+    struct redlock_event *ring;
+    size_t size, first, count;
+    /* To be read. So many events were lost because the ring was full. The newest are lost. */
+    uint64_t lost;
+    /* To be set after redlock_use_events, which sets EVENTS_ALL. Kinds of events that are written
+     * from then on, by REDLOCK_EVENT_BIT of each or'ed together (REDLOCK_METRICS_EVENTS in
+     * redlock_metrics.h, for instance). An event that is not wanted costs the test of a bit. */
+    uint32_t kinds;
+};
+
 /* From now on the engine writes events into a ring of count > 0. events and ring are the caller's
  * memory, and belong to the engine until this is called with NULL for events, which ends the
  * writing. It changes nothing else. */
 void redlock_use_events(struct redlock *r, struct redlock_event_ring *events,
                         struct redlock_event *ring, size_t count);
 
-/* Chooses the kinds of events that are written from now on, by REDLOCK_EVENT_BIT of each or'ed
- * together. At first all are. An event that is not wanted costs the test of a bit.
- * (REDLOCK_METRICS_EVENTS in redlock_metrics.h, for instance.) */
+/* The bit of a kind of events, for kinds of the ring. */
 #define REDLOCK_EVENT_BIT(kind) (UINT32_C(1) << (kind))
 #define REDLOCK_EVENTS_ALL UINT32_MAX
-void redlock_want_events(struct redlock_event_ring *events, uint32_t kinds);
 
 /* Takes the oldest event out. False: there is none. */
 bool redlock_next_event(struct redlock_event_ring *events, struct redlock_event *event);
-
-/* The number of events that were lost because the ring was full. The newest are lost. */
-uint64_t redlock_lost_events(const struct redlock_event_ring *events);
 
 /* Names for people, static texts. redlock_script_name is a command's script, if its form is not
  * PLAIN ("acquire"), and redlock_argument_name its argument number i = 0.. after the keys ("token",
@@ -1242,7 +1251,6 @@ struct redlock_hashing;
 struct redlock_holding;
 struct wire_reply;
 struct answer;
-struct redlock_eventing;
 
 /* A place in a doubly linked queue of locks. */
 struct redlock_link {
@@ -1489,7 +1497,7 @@ struct redlock_canary {
     struct redlock_question question;
     struct redlock_name words[4];
     uint8_t step;                               /* Which question it is. */
-    uint8_t memory;                             /* enum redlock_memory */
+    uint8_t memory;                             /* To be read (enum redlock_memory). */
     /* The token is its canary's; one was to be set on this connection. */
     bool is_known, is_tried;
     uint8_t token[REDLOCK_TOKEN_SIZE];
@@ -1521,15 +1529,6 @@ struct redlock_promotions {
     struct redlock *r;
     const struct redlock_scripts *before;       /* The scripts without it. */
     struct redlock_reign reigns[REDLOCK_NODES_MAX];
-};
-
-/* A ring of events. */
-struct redlock_event_ring {
-    const struct redlock_eventing *feature;
-    struct redlock_event *ring;
-    size_t size, first, count;
-    uint64_t lost;
-    uint32_t kinds;
 };
 
 struct redlock {

@@ -128,7 +128,7 @@ struct redlock_parted {
 };
 
 /* It has some 260 KB, so it is better static or in a structure of yours than on a small stack. Must
- * stay where it was opened. Private. */
+ * stay where it was opened. Private, but for given_up. */
 struct redlock_client {
     struct redlock engine;
     struct redlock_node nodes[REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)];
@@ -152,7 +152,9 @@ struct redlock_client {
     uint64_t stepped_at;
     /* The system is asked for random bytes again then, after it gave none. */
     uint64_t feed_at;
-    uint64_t given_up;          /* Locks whose debts were dropped because parted[] was full. */
+    /* To be read. So many released locks have been given up, because more than REDLOCK_PARTED_MAX
+     * owed something at once. Their keys may have stayed on slow nodes until their TTL ended. */
+    uint64_t given_up;
     uint64_t memory[REDLOCK_MEMORY_DEFAULT(REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)) /
                         sizeof(uint64_t) +
                     1];
@@ -363,11 +365,6 @@ void redlock_part(struct redlock_client *c, struct redlock_lock *lock);
 /* ---- Questions ---- */
 
 unsigned redlock_node_count(const struct redlock_client *c);
-
-/* The number of released locks that the client has given up on, because more than
- * REDLOCK_PARTED_MAX owed something at once. Their keys may have stayed on slow nodes until their
- * TTL ended. */
-uint64_t redlock_given_up(const struct redlock_client *c);
 
 /* Node k's address as text, without user and password. Valid as long as the client is open. */
 const char *redlock_node_address(const struct redlock_client *c, unsigned k);

@@ -4,14 +4,16 @@
  *
  *     static struct redlock_metered slots[2 * LOCKS];
  *     redlock_use_events(&engine, &events, ring, RING_SIZE);
- *     redlock_want_events(&events, REDLOCK_METRICS_EVENTS);
+ *     events.kinds = REDLOCK_METRICS_EVENTS;
  *     redlock_metrics_init(&metrics, &engine, slots, 2 * LOCKS);
  *     ... after each step of the loop:
- *     redlock_metrics_read(&metrics, &events);
+ *     while (redlock_next_event(&events, &event)) redlock_metrics_count(&metrics, &event);
+ *     redlock_metrics_lost(&metrics, events.lost);
  *     ... when it is asked for:
  *     size = redlock_metrics_text(&metrics, &engine, now_us, wall_us, 0, text, sizeof text);
  *
- * Memory:  all of it is the caller's. Nothing is allocated, nothing is global. Fields are private.
+ * Memory:  all of it is the caller's. Nothing is allocated, nothing is global. Fields are private,
+ *          but for node_names.
  * Threads: the metrics belong to the thread that the engine belongs to.
  * Time:    the time of the engine's events and of now_us. Texts give seconds, as decimals of
  *          microseconds. No floating point and no division of 64 bits is needed.
@@ -67,13 +69,8 @@ REDLOCK_MUST_CHECK
 enum redlock_status redlock_metrics_set_labels(struct redlock_metrics *m,
                                                const struct redlock_label *labels, unsigned count);
 
-/* Sets the value of the label "node" for each node. The texts are in UTF-8, one for each node, no
- * two alike. They are not copied, so they must stay. NULL, or a text that is NULL: the node's
- * number. (Addresses may tell a reader more than it should know.) */
-void redlock_metrics_name_nodes(struct redlock_metrics *m, const char *const *names);
-
-/* Counts one event, which the caller has taken out of its ring. This is for a program that has
- * other uses for events, too. It must count all events, in their order. */
+/* Counts one event, which the caller has taken out of its ring. It must count all events, in their
+ * order. */
 void redlock_metrics_count(struct redlock_metrics *m, const struct redlock_event *event);
 
 /* The program gives up a lock that it holds, since no extension succeeds in time. Its work on the
@@ -82,15 +79,12 @@ void redlock_metrics_count(struct redlock_metrics *m, const struct redlock_event
 void redlock_metrics_give_up(struct redlock_metrics *m, const struct redlock_lock *lock,
                              uint64_t now_us);
 
-/* Reports how many events have been lost in all (redlock_lost_events). Call it when all that were
+/* Reports how many events have been lost in all (lost of the ring). Call it when all that were
  * in the ring have been counted. Lost events are counted themselves. If there are new ones, nobody
  * knows the state of the locks meanwhile. Each lock is forgotten, and comes back with its next
  * round. So counters are too low, the times of operations under way are missing or too short, and
  * gauges are too low until then. A ring that holds the events of one step loses none. */
 void redlock_metrics_lost(struct redlock_metrics *m, uint64_t lost);
-
-/* Both of these, for all events that the ring has. */
-void redlock_metrics_read(struct redlock_metrics *m, struct redlock_event_ring *events);
 
 /* Writes the metrics as they are at now_us, by the engine's clock, in the text format of Prometheus
  * (version 0.0.4). It writes the bytes of the text from byte number `from` on, at most size - 1 of
@@ -189,6 +183,9 @@ struct redlock_trip {
 struct redlock_metrics {
     struct redlock_metered *slots;
     const struct redlock_label *labels;
+    /* To be set after redlock_metrics_init. The value of the label "node" for each node, in UTF-8,
+     * no two alike. The texts are not copied, so they must stay. NULL, or a text that is NULL: the
+     * node's number. (Addresses may tell a reader more than it should know.) */
     const char *const *node_names;
     uint32_t slot_count;
     uint8_t node_count, label_count;

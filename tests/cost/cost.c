@@ -172,7 +172,7 @@ static void drain(struct cost *c)
 
     if (!c->ring) return;
     while (redlock_next_event(&c->events, &event)) continue;
-    if (redlock_lost_events(&c->events) > 0) fail("events were lost");
+    if (c->events.lost > 0) fail("events were lost");
 }
 
 /* All nodes confirm all requests of all locks. */
@@ -266,9 +266,9 @@ int main(int argc, char **argv)
         redlock_use_events(&cost.engine, &cost.events, cost.ring, EVENTS_MAX);
     }
     if (is_metrics)
-        redlock_want_events(&cost.events, REDLOCK_EVENT_BIT(REDLOCK_EVENT_VERDICT) |
-                                              REDLOCK_EVENT_BIT(REDLOCK_EVENT_ENDED) |
-                                              REDLOCK_EVENT_BIT(REDLOCK_EVENT_DISCONNECTED));
+        cost.events.kinds =
+            REDLOCK_EVENT_BIT(REDLOCK_EVENT_VERDICT) | REDLOCK_EVENT_BIT(REDLOCK_EVENT_ENDED) |
+            REDLOCK_EVENT_BIT(REDLOCK_EVENT_DISCONNECTED);
     cost.step(&cost);
     measure(&cost, is_cycles ? ROUNDS : WAKE_UPS);
     printf("%u\n", is_cycles ? ROUNDS * locks : WAKE_UPS);

@@ -217,9 +217,9 @@ static void *metrics_open(const struct bench_options *options)
 {
     struct face *f = events_open(options);
     if (!f) return NULL;
-    redlock_want_events(&f->events, REDLOCK_EVENT_BIT(REDLOCK_EVENT_VERDICT) |
-                                        REDLOCK_EVENT_BIT(REDLOCK_EVENT_ENDED) |
-                                        REDLOCK_EVENT_BIT(REDLOCK_EVENT_DISCONNECTED));
+    f->events.kinds =
+        REDLOCK_EVENT_BIT(REDLOCK_EVENT_VERDICT) | REDLOCK_EVENT_BIT(REDLOCK_EVENT_ENDED) |
+        REDLOCK_EVENT_BIT(REDLOCK_EVENT_DISCONNECTED);
     return f;
 }
 
@@ -293,7 +293,7 @@ static void step(struct face *f, unsigned ready)
     if (status != REDLOCK_OK) fail("redlock_step_ready", status);
     if (!f->ring) return;
     while (redlock_next_event(&f->events, &event)) continue;
-    if (redlock_lost_events(&f->events) > 0)
+    if (f->events.lost > 0)
         fail("the ring of events is too small", REDLOCK_BAD_MEMORY);
 }
 

@@ -188,7 +188,7 @@ static void name_nodes(const struct redlock_client *client)
 {
     for (unsigned k = 0; k < redlock_node_count(client); k++)
         meter.name_of[k] = node_label(client, k, meter.names[k]);
-    redlock_metrics_name_nodes(&meter.metrics, meter.name_of);
+    meter.metrics.node_names = meter.name_of;
 }
 
 static void meter_begin(struct redlock_client *client)

@@ -34,9 +34,8 @@ static void listen_to_events(struct session *session)
     } else if (settings->output.log || settings->meter) {
         redlock_use_events(redlock_engine(&session->client), &session->events, session->ring,
                            SESSION_EVENTS);
-        redlock_want_events(&session->events, settings->meter
-                                                  ? REDLOCK_METRICS_EVENTS
-                                                  : REDLOCK_EVENT_BIT(REDLOCK_EVENT_READY));
+        session->events.kinds =
+            settings->meter ? REDLOCK_METRICS_EVENTS : REDLOCK_EVENT_BIT(REDLOCK_EVENT_READY);
     }
     if (settings->meter) settings->meter->begin(&session->client);
 }
@@ -107,8 +106,7 @@ static void heed_events(struct session *session)
 
 static uint64_t lost_events(const struct session *session)
 {
-    return redlock_lost_events(session->settings->trace ? &session->trace.events
-                                                        : &session->events);
+    return (session->settings->trace ? &session->trace.events : &session->events)->lost;
 }
 
 void session_step(struct session *session)

@@ -689,7 +689,7 @@ static void print_event(struct trace *trace, const struct redlock_event *event)
 /* Bytes whose events are lost are not shown: which of them are secret is not known. */
 static void note_lost(struct trace *trace)
 {
-    uint64_t lost = redlock_lost_events(&trace->events) - trace->lost;
+    uint64_t lost = trace->events.lost - trace->lost;
     char text[TRACE_TEXT_MAX];
 
     if (lost == 0) return;

@@ -29,7 +29,7 @@ static const char canary[] = "0123456789abcdef0123456789abcdef01234567",
     STORY_NODES PUT_CANARY(story_k, canary);                   \
     RUN_MS(STORY_SETTLE_MS)
 
-#define MEMORY(client, k) redlock_memory_of(&cluster->clients[client].durable, (k))
+#define MEMORY(client, k) cluster->clients[client].durable.canaries[(k)].memory
 #define GIVES_TICKETS(client, k) \
     redlock_view_node(ENGINE(client), (k), CLIENT_NOW(client)).gives_tickets
 
@@ -241,7 +241,7 @@ TEST(s23_a_node_that_comes_back_empty_begins_the_full_guard_and_that_is_told)
     unsigned emptied = 0;
     DURABLE(1);
     redlock_use_events(ENGINE(0), &events, ring, 16);
-    redlock_want_events(&events, REDLOCK_EVENT_BIT(REDLOCK_EVENT_EMPTIED));
+    events.kinds = REDLOCK_EVENT_BIT(REDLOCK_EVENT_EMPTIED);
     restart(cluster, 2, false);
     CHECK(!VOTES(0, 2) && VOTES(0, 1));
     CHECK_INT(MEMORY(0, 2), REDLOCK_MEMORY_LOST);

@@ -16,13 +16,21 @@ static char text[TEXT_SIZE];
 static void begin(struct redlock *r, size_t ring_size, size_t slot_count)
 {
     redlock_use_events(r, &events, ring, ring_size);
-    redlock_want_events(&events, REDLOCK_METRICS_EVENTS);
+    events.kinds = REDLOCK_METRICS_EVENTS;
     redlock_metrics_init(&metrics, r, slots, slot_count);
+}
+
+static void count_all(void)
+{
+    struct redlock_event event;
+
+    while (redlock_next_event(&events, &event)) redlock_metrics_count(&metrics, &event);
+    redlock_metrics_lost(&metrics, events.lost);
 }
 
 static void write_text(struct cluster *cluster)
 {
-    redlock_metrics_read(&metrics, &events);
+    count_all();
     CHECK(redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 0, 0, text, sizeof text) <
           sizeof text);
 }
@@ -348,12 +356,12 @@ TEST(of_each_node_as_many_votes_are_told_as_there_were_rounds)
         if (redlock_valid_us(LOCK(0), CLIENT_NOW(0)) > 0) RELEASE(0);
         if (redlock_valid_us(LOCK(1), CLIENT_NOW(1)) > 0) RELEASE(1);
         RUN_MS(i % 11);
-        redlock_metrics_read(&metrics, &events);
+        count_all();
     }
     HEAL_ALL;
     RUN_MS(20000);
     redlock_forget(ENGINE(0), LOCK(0));
-    redlock_metrics_read(&metrics, &events);
+    count_all();
     uint64_t rounds = 0;
     for (unsigned i = 0; i < REDLOCK_METRICS_OUTCOMES; i++)
         rounds += metrics.attempts[i] + metrics.extensions[i];
@@ -832,7 +840,7 @@ TEST(lost_events_are_counted_and_locks_come_back_with_their_next_round)
     CHECK(strcmp(told_of("redlock_metrics_lost_events_total"), "0") != 0);
     CHECK_STR(told_of("redlock_held"), "0");
     redlock_use_events(ENGINE(0), &events, ring, RING_SIZE);
-    redlock_want_events(&events, REDLOCK_METRICS_EVENTS);
+    events.kinds = REDLOCK_METRICS_EVENTS;
     redlock_metrics_lost(&metrics, 0);
     EXTEND(0, 10000);
     TELLS("redlock_held", "1");
@@ -1104,7 +1112,7 @@ TEST(labels_of_the_callers_own_are_told_with_every_metric)
     CLUSTER(N);
     WATCH;
     CHECK_INT(redlock_metrics_set_labels(&metrics, labels, 2), REDLOCK_OK);
-    redlock_metrics_name_nodes(&metrics, names);
+    metrics.node_names = names;
     TELLS("redlock_held{resource=\"back\\\"up\\\\ \\n\xc3\xbc\",_x1=\"\"}", "0");
     TELLS("redlock_node_up{node=\"web\\\"1\",resource=\"back\\\"up\\\\ \\n\xc3\xbc\",_x1=\"\"}",
           "1");
