@@ -193,37 +193,19 @@ void redlock_keeper_cancel(struct redlock_keeper *keeper, struct redlock_kept *k
     leave_monitor(keeper);
 }
 
-uint32_t redlock_keeper_valid_ms(struct redlock_keeper *keeper, struct redlock_kept *kept)
+struct redlock_kept_view redlock_view_kept(struct redlock_keeper *keeper, struct redlock_kept *kept)
 {
-    uint32_t valid_ms;
+    struct redlock_kept_view view = { .status = enter_monitor(keeper) };
+    uint64_t valid_us;
 
-    if (enter_monitor(keeper) != REDLOCK_OK) return 0;
-    valid_ms = redlock_valid_ms(&kept->lock);
+    if (view.status != REDLOCK_OK) return view;
+    valid_us = redlock_valid_us(&kept->lock, redlock_now_us());
+    view.status = redlock_lock_status(&kept->lock);
+    if (view.status != REDLOCK_PENDING && valid_us == 0) view.status = REDLOCK_LOST;
+    view.valid_ms = (uint32_t)(valid_us / 1000);
+    view.ticket = redlock_ticket(&kept->lock);
     leave_monitor(keeper);
-    return valid_ms;
-}
-
-enum redlock_status redlock_keeper_status(struct redlock_keeper *keeper, struct redlock_kept *kept)
-{
-    enum redlock_status status;
-
-    status = enter_monitor(keeper);
-    if (status != REDLOCK_OK) return status;
-    status = redlock_lock_status(&kept->lock);
-    if (status != REDLOCK_PENDING && redlock_valid_us(&kept->lock, redlock_now_us()) == 0)
-        status = REDLOCK_LOST;
-    leave_monitor(keeper);
-    return status;
-}
-
-uint64_t redlock_keeper_ticket(struct redlock_keeper *keeper, struct redlock_kept *kept)
-{
-    uint64_t ticket;
-
-    if (enter_monitor(keeper) != REDLOCK_OK) return 0;
-    ticket = redlock_ticket(&kept->lock);
-    leave_monitor(keeper);
-    return ticket;
+    return view;
 }
 
 enum redlock_status redlock_keeper_release(struct redlock_keeper *keeper, struct redlock_kept *kept,

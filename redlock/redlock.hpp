@@ -66,18 +66,18 @@ inline redlock_status let_go(redlock_keeper *keeper, redlock_reentrant_kept *kep
 
 inline uint32_t valid_ms(redlock_client *, redlock_lock *lock) noexcept { return redlock_valid_ms(lock); }
 inline uint32_t valid_ms(redlock_client *, redlock_reentrant *lock) noexcept { return redlock_valid_ms(&lock->lock); }
-inline uint32_t valid_ms(redlock_keeper *keeper, redlock_kept *kept) noexcept { return redlock_keeper_valid_ms(keeper, kept); }
+inline uint32_t valid_ms(redlock_keeper *keeper, redlock_kept *kept) noexcept { return redlock_view_kept(keeper, kept).valid_ms; }
 inline uint32_t valid_ms(redlock_keeper *keeper, redlock_reentrant_kept *kept) noexcept
 {
-    return redlock_keeper_valid_ms(keeper, &kept->kept);
+    return redlock_view_kept(keeper, &kept->kept).valid_ms;
 }
 
 inline uint64_t ticket(redlock_client *, redlock_lock *lock) noexcept { return redlock_ticket(lock); }
 inline uint64_t ticket(redlock_client *, redlock_reentrant *lock) noexcept { return redlock_ticket(&lock->lock); }
-inline uint64_t ticket(redlock_keeper *keeper, redlock_kept *kept) noexcept { return redlock_keeper_ticket(keeper, kept); }
+inline uint64_t ticket(redlock_keeper *keeper, redlock_kept *kept) noexcept { return redlock_view_kept(keeper, kept).ticket; }
 inline uint64_t ticket(redlock_keeper *keeper, redlock_reentrant_kept *kept) noexcept
 {
-    return redlock_keeper_ticket(keeper, &kept->kept);
+    return redlock_view_kept(keeper, &kept->kept).ticket;
 }
 
 }   /* namespace detail */

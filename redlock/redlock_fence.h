@@ -6,7 +6,7 @@
  * remembers the largest ticket can refuse late writes:
  *
  *     with the resource's own mutex, or in its own transaction:
- *         if (!redlock_fence_admit(&fence, ticket)) refuse;
+ *         if (!redlock_fence_admit(&fence, ticket, false)) refuse;
  *         write;
  *
  * Three rules make it safe, and the resource must obey them.
@@ -17,9 +17,9 @@
  * holders are refused, but no
  *   sooner. A late write may still overtake data that were read before.
  *
- * A reader (redlock_shared in redlock.h) with a ticket asks redlock_fence_admit_reader. Readers do
- * not keep one another out, but each keeps out writers that held the lock before it, whose late
- * writes would change the data that it reads.
+ * For a reader (redlock_shared in redlock.h) the last argument is true. Readers do not keep one
+ * another out, but each keeps out writers that held the lock before it, whose late writes would
+ * change the data that it reads.
  *
  * Memory:  the caller's. A fence is two numbers, to be stored and read back as such, {0} if there
  *          are none yet. Without readers the second stays 0.
@@ -43,19 +43,15 @@ struct redlock_fence {
 
 /* True if no larger ticket has been here. This one is then remembered. An equal ticket is admitted,
  * since a holder may write as often as it likes, unless it is a reader's, since that came after a
- * writer with it. 0, which is no ticket, is never admitted. False: nothing has changed. */
-static inline bool redlock_fence_admit(struct redlock_fence *fence, uint64_t ticket)
+ * writer with it. For a reader: true if no writer with a larger ticket has been here. 0, which is
+ * no ticket, is never admitted. False: nothing has changed. */
+static inline bool redlock_fence_admit(struct redlock_fence *fence, uint64_t ticket, bool is_reader)
 {
-    if (ticket < fence->largest || ticket <= fence->largest_reader) return false;
-    fence->largest = ticket;
-    return true;
-}
+    uint64_t *largest = is_reader ? &fence->largest_reader : &fence->largest;
+    bool is_late = is_reader ? ticket == 0 : ticket <= fence->largest_reader;
 
-/* The same for a reader. True if no writer with a larger ticket has been here. */
-static inline bool redlock_fence_admit_reader(struct redlock_fence *fence, uint64_t ticket)
-{
-    if (ticket == 0 || ticket < fence->largest) return false;
-    if (ticket > fence->largest_reader) fence->largest_reader = ticket;
+    if (is_late || ticket < fence->largest) return false;
+    if (ticket > *largest) *largest = ticket;
     return true;
 }
 

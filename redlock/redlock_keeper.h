@@ -5,7 +5,7 @@
  *
  *     redlock_keeper_start(&keeper, nodes, NULL, NULL);
  *     redlock_keeper_acquire(&keeper, &kept, &request, 0);      in any thread, and so is the rest
- *     while (there is work and redlock_keeper_valid_ms(&keeper, &kept) > enough for a piece of it)
+ *     while (there is work and redlock_view_kept(&keeper, &kept).valid_ms > enough for a piece)
  *     do that piece; redlock_keeper_release(&keeper, &kept, NULL);
  *     redlock_keeper_stop(&keeper, true, 1000);
  *
@@ -78,18 +78,22 @@ enum redlock_status redlock_keeper_acquire(struct redlock_keeper *keeper, struct
 /* Ends an acquire that another thread waits for, with CANCELLED. Without one it does nothing. */
 void redlock_keeper_cancel(struct redlock_keeper *keeper, struct redlock_kept *kept);
 
-/* Validity left now, in ms, rounded down. 0: not held, or for less than a millisecond. This thread
- * reads the clock, so the answer is right even if the keeper's thread was stopped or gets no
- * processor (S10). */
-uint32_t redlock_keeper_valid_ms(struct redlock_keeper *keeper, struct redlock_kept *kept);
+/* A lock as it is now. */
+struct redlock_kept_view {
+    /* The state of keeping. OK: all is well. NO_QUORUM, TAKEN: the last extension failed, and the
+     * next is tried within the validity left. EXTENSION_LIMIT: it is no longer kept, and held for
+     * the validity left. LOST: it is not held. PENDING: an operation is under way. NOT_OPEN,
+     * FORKED: the rest is 0. */
+    enum redlock_status status;
+    /* Validity left, in ms, rounded down. 0: not held, or for less than a millisecond. */
+    uint32_t valid_ms;
+    uint64_t ticket;            /* Like redlock_ticket. */
+};
 
-/* The state of keeping. OK: all is well. NO_QUORUM, TAKEN: the last extension failed, and the next
- * is tried within the validity left. EXTENSION_LIMIT: it is no longer kept, and held for the
- * validity left. LOST: it is not held. PENDING: an operation is under way. */
-enum redlock_status redlock_keeper_status(struct redlock_keeper *keeper, struct redlock_kept *kept);
-
-/* Like redlock_ticket. */
-uint64_t redlock_keeper_ticket(struct redlock_keeper *keeper, struct redlock_kept *kept);
+/* The calling thread reads the clock, so the answer is right even if the keeper's thread was
+ * stopped or gets no processor (S10). */
+struct redlock_kept_view redlock_view_kept(struct redlock_keeper *keeper,
+                                           struct redlock_kept *kept);
 
 /* Like redlock_release. Unless FORKED, or BAD_STATE (another thread acquires or releases it, and
  * has not learned yet how that ended), its memory is the caller's again. */

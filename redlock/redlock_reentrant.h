@@ -57,7 +57,7 @@ struct redlock_reentrant {
     struct redlock_inside inside;
 };
 
-/* Over a keeper. kept may be given to redlock_keeper_valid_ms, _status, _ticket and _cancel. */
+/* Over a keeper. kept may be given to redlock_view_kept and redlock_keeper_cancel. */
 struct redlock_reentrant_kept {
     struct redlock_kept kept;
     struct redlock_inside inside;

@@ -356,7 +356,7 @@ static void write_behind_fence(const struct member *m, const struct holding *h, 
     counter_enter(file);
     struct redlock_fence fence = { .largest = counter_get(file) };
     note(m, moment_us(), "shows %s %s %" PRIu64, resources[which].name, h->token, ticket);
-    bool is_admitted = redlock_fence_admit(&fence, ticket);
+    bool is_admitted = redlock_fence_admit(&fence, ticket, false);
     if (is_admitted) counter_set(file, fence.largest);
     note(m, moment_us(), "%s %s %s %" PRIu64, is_admitted ? "admitted" : "refused",
          resources[which].name, h->token, ticket);

@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     snprintf(lock_path, sizeof lock_path, "%s.lock", path);
     lock = open(lock_path, O_RDWR | O_CREAT, 0600);
     if (lock < 0 || fcntl(lock, F_SETLKW, &whole) != 0 || !read_fence(path, &fence)) return 2;
-    if (!redlock_fence_admit(&fence, strtoull(ticket, NULL, 10))) {
+    if (!redlock_fence_admit(&fence, strtoull(ticket, NULL, 10), false)) {
         puts("0");
         return 1;
     }

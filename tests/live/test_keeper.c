@@ -174,17 +174,17 @@ TEST(the_keeper_keeps_many_locks_while_the_program_sleeps)
     for (unsigned i = 0; i < MANY; i++) {
         snprintf(names[i], sizeof names[i], "kept-%u", i);
         CHECK_STATUS(take(&kept[i], names[i], SHORT_MS, PATIENCE_MS), REDLOCK_OK);
-        CHECK(redlock_keeper_ticket(&keeper, &kept[i]) > 0);
+        CHECK(redlock_view_kept(&keeper, &kept[i]).ticket > 0);
     }
     nap_ms(LONG_MS);
     for (unsigned i = 0; i < MANY; i++) {
-        CHECK(redlock_keeper_valid_ms(&keeper, &kept[i]) > 0);
-        CHECK_STATUS(redlock_keeper_status(&keeper, &kept[i]), REDLOCK_OK);
+        CHECK(redlock_view_kept(&keeper, &kept[i]).valid_ms > 0);
+        CHECK_STATUS(redlock_view_kept(&keeper, &kept[i]).status, REDLOCK_OK);
         CHECK(is_taken(names[i]));
     }
     CHECK_STATUS(redlock_keeper_release(&keeper, &kept[0], &confirmed), REDLOCK_OK);
     CHECK(confirmed >= redlock_quorum(NODES));
-    CHECK_INT(redlock_keeper_valid_ms(&keeper, &kept[0]), 0);
+    CHECK_INT(redlock_view_kept(&keeper, &kept[0]).valid_ms, 0);
     CHECK_STATUS(redlock_keeper_release(&keeper, &kept[0], NULL), REDLOCK_LOST);
     CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
     for (unsigned i = 0; i < MANY; i++) CHECK(key_is_gone(nodes, NODES, names[i]));
@@ -240,14 +240,14 @@ TEST(a_lock_that_a_keeper_holds_or_a_request_that_is_wrong_is_refused_at_once)
     CHECK(start_keeper());
     redlock_kept_init(&kept);
     CHECK_STATUS(redlock_keeper_acquire(&keeper, &kept, &request, 0), REDLOCK_OK);
-    CHECK_INT(redlock_keeper_ticket(&keeper, &kept), request.wall_us);
+    CHECK_INT(redlock_view_kept(&keeper, &kept).ticket, request.wall_us);
     CHECK_STATUS(redlock_keeper_acquire(&keeper, &kept, &request, 0), REDLOCK_BAD_STATE);
     redlock_keeper_cancel(&keeper, &kept);  /* There is nothing to be cancelled. */
-    CHECK_STATUS(redlock_keeper_status(&keeper, &kept), REDLOCK_OK);
+    CHECK_STATUS(redlock_view_kept(&keeper, &kept).status, REDLOCK_OK);
     CHECK_STATUS(redlock_keeper_release(&keeper, &kept, NULL), REDLOCK_OK);
     request.ttl_ms = 0;
     CHECK_STATUS(redlock_keeper_acquire(&keeper, &kept, &request, 0), REDLOCK_BAD_TTL);
-    CHECK_INT(redlock_keeper_valid_ms(&keeper, &kept), 0);
+    CHECK_INT(redlock_view_kept(&keeper, &kept).valid_ms, 0);
     CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
     CHECK(key_is_gone(nodes, NODES, "twice"));
 }
@@ -284,7 +284,7 @@ TEST(s10_a_lock_that_a_thread_learns_of_when_it_is_over_was_won_too_late)
     enum redlock_status status = redlock_keeper_acquire(&keeper, &kept, &request, 0);
     sleeps_through.lock = NULL;
     CHECK_STATUS(status, REDLOCK_TOO_LATE);
-    CHECK_INT(redlock_keeper_valid_ms(&keeper, &kept), 0);
+    CHECK_INT(redlock_view_kept(&keeper, &kept).valid_ms, 0);
     CHECK_SOON(key_is_gone(nodes, NODES, "overslept"));
     CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
 }
@@ -297,8 +297,8 @@ TEST(the_keeper_learns_that_a_lock_is_lost)
     CHECK(start_keeper());
     CHECK_STATUS(take(&kept, "robbed", SHORT_MS, PATIENCE_MS), REDLOCK_OK);
     take_away("robbed");
-    CHECK_SOON(redlock_keeper_status(&keeper, &kept) == REDLOCK_LOST);
-    CHECK_INT(redlock_keeper_valid_ms(&keeper, &kept), 0);
+    CHECK_SOON(redlock_view_kept(&keeper, &kept).status == REDLOCK_LOST);
+    CHECK_INT(redlock_view_kept(&keeper, &kept).valid_ms, 0);
     CHECK_STATUS(redlock_keeper_release(&keeper, &kept, NULL), REDLOCK_LOST);
     CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
     CHECK(key_is_on_all(nodes, NODES, "robbed", "stranger"));
@@ -316,7 +316,7 @@ TEST(the_keeper_extends_in_the_gaps_of_a_node_that_fails)
         nap_ms(SHORT_MS / 2);
         server_thaw(&nodes[k]);
     }
-    CHECK(redlock_keeper_valid_ms(&keeper, &kept) > 0);
+    CHECK(redlock_view_kept(&keeper, &kept).valid_ms > 0);
     CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
     CHECK_SOON(key_is_gone(nodes, NODES, "gaps"));
 }
@@ -452,9 +452,10 @@ static void *wait_in_vain(void *context)
 static bool begins_to_wait(struct waiter *waiter)
 {
     uint64_t until = clock_ms() + PATIENCE_MS;
-    while (redlock_keeper_status(&keeper, &waiter->kept) != REDLOCK_PENDING && clock_ms() < until)
+    while (redlock_view_kept(&keeper, &waiter->kept).status != REDLOCK_PENDING &&
+           clock_ms() < until)
         nap_ms(10);
-    return redlock_keeper_status(&keeper, &waiter->kept) == REDLOCK_PENDING;
+    return redlock_view_kept(&keeper, &waiter->kept).status == REDLOCK_PENDING;
 }
 
 static void check_wait_ends(void (*end)(struct waiter *waiter))
@@ -467,7 +468,7 @@ static void check_wait_ends(void (*end)(struct waiter *waiter))
     CHECK_INT(pthread_create(&thread, NULL, wait_in_vain, &waiter), 0);
     bool has_waited = begins_to_wait(&waiter);
     nap_ms(300);
-    uint32_t valid_ms = redlock_keeper_valid_ms(&keeper, &waiter.kept);
+    uint32_t valid_ms = redlock_view_kept(&keeper, &waiter.kept).valid_ms;
     end(&waiter);
     pthread_join(thread, NULL);
     CHECK_STATUS(waiter.status, REDLOCK_CANCELLED);
@@ -475,7 +476,7 @@ static void check_wait_ends(void (*end)(struct waiter *waiter))
     CHECK_INT(valid_ms, 0);
     /* It was stopped. */
     CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_NOT_OPEN);
-    CHECK_STATUS(redlock_keeper_status(&keeper, &waiter.kept), REDLOCK_NOT_OPEN);
+    CHECK_STATUS(redlock_view_kept(&keeper, &waiter.kept).status, REDLOCK_NOT_OPEN);
 }
 
 static void cancel_and_stop(struct waiter *waiter)
@@ -499,10 +500,10 @@ static int use_as_child(struct redlock_kept *kept)
 {
     struct redlock_kept other;
     if (take(&other, "child", TTL_MS, 0) != REDLOCK_FORKED) return 1;
-    if (redlock_keeper_valid_ms(&keeper, kept) != 0) return 2;
-    if (redlock_keeper_status(&keeper, kept) != REDLOCK_FORKED) return 3;
+    if (redlock_view_kept(&keeper, kept).valid_ms != 0) return 2;
+    if (redlock_view_kept(&keeper, kept).status != REDLOCK_FORKED) return 3;
     if (redlock_keeper_release(&keeper, kept, NULL) != REDLOCK_FORKED) return 4;
-    if (redlock_keeper_ticket(&keeper, kept) != 0) return 5;
+    if (redlock_view_kept(&keeper, kept).ticket != 0) return 5;
     redlock_keeper_cancel(&keeper, kept);
     if (redlock_keeper_stop(&keeper, true, CLOSE_MS) != REDLOCK_FORKED) return 6;
     return 0;
@@ -517,7 +518,7 @@ TEST(a_child_holds_none_of_its_parents_kept_locks_and_does_them_no_harm)
     if (child == 0) _exit(use_as_child(&kept));
     CHECK_INT(process_wait(child), 0);
     nap_ms(2 * SHORT_MS);
-    CHECK(redlock_keeper_valid_ms(&keeper, &kept) > 0);
+    CHECK(redlock_view_kept(&keeper, &kept).valid_ms > 0);
     CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
     CHECK(key_is_gone(nodes, NODES, "parents"));
 }

@@ -679,8 +679,8 @@ TEST(a_keeper_extends_its_locks_while_there_are_no_random_bytes_and_acquires_whe
         nap_ms(100);
     }
     CHECK_STATUS(take(&other, "wanted-in-a-drought"), REDLOCK_NO_ENTROPY);
-    CHECK_STATUS(redlock_keeper_status(&keeper, &held), REDLOCK_OK);
-    CHECK(redlock_keeper_valid_ms(&keeper, &held) > 0);
+    CHECK_STATUS(redlock_view_kept(&keeper, &held).status, REDLOCK_OK);
+    CHECK(redlock_view_kept(&keeper, &held).valid_ms > 0);
     end_drought();
     CHECK_SOON(take(&other, "wanted-in-a-drought") == REDLOCK_OK);
     CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);

@@ -178,7 +178,7 @@ static void write_to(struct sim_world *world, const struct sim_actor *actor, uns
 {
     struct sim_store *store = sim_store_of(world, actor, resource);
     const bool holds = cluster_valid_us(world->cluster, actor->client, actor->lock) > 0;
-    if (!redlock_fence_admit(&store->fence, actor->ticket)) {
+    if (!redlock_fence_admit(&store->fence, actor->ticket, false)) {
         sim_count(world, SIM_PATH_LATE_WRITE_REFUSED);
         sim_demand(world, SIM_RULE_S15_REFUSED, !holds, "S15: %s refuses client %u, which holds it",
                    sim_resource(resource), actor->client);
@@ -197,7 +197,7 @@ static void read_from(struct sim_world *world, const struct sim_actor *actor, un
 {
     struct sim_store *store = sim_store_of(world, actor, resource);
     const bool holds = cluster_valid_us(world->cluster, actor->client, actor->lock) > 0;
-    if (!redlock_fence_admit_reader(&store->fence, actor->ticket)) {
+    if (!redlock_fence_admit(&store->fence, actor->ticket, true)) {
         sim_demand(world, SIM_RULE_S15_REFUSED, !holds, "S15: %s refuses client %u, which reads it",
                    sim_resource(resource), actor->client);
         return;

@@ -430,7 +430,8 @@ static const char *act_release(struct stage *stage, const struct stage_action *a
 static bool is_admitted(struct stage *stage, uint64_t ticket)
 {
     if (!stage->checks_tickets) return true;
-    return ticket == 0 ? stage->fence.largest == 0 : redlock_fence_admit(&stage->fence, ticket);
+    return ticket == 0 ? stage->fence.largest == 0
+        : redlock_fence_admit(&stage->fence, ticket, false);
 }
 
 /* Another client that holds it, or has written since this one won it; -1: none. */

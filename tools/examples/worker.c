@@ -57,7 +57,7 @@ static bool is_admitted(sqlite3 *db, uint64_t ticket)
 
     if (!run(db, "SELECT largest FROM fence", 0, 0, &largest)) return false;
     fence.largest = (uint64_t)largest;
-    if (redlock_fence_admit(&fence, ticket))
+    if (redlock_fence_admit(&fence, ticket, false))
         return run(db, "UPDATE fence SET largest = ?1", (sqlite3_int64)ticket, 0, NULL);
     fprintf(stderr, "worker: refused: ticket %llu came after %llu\n", (unsigned long long)ticket,
             (unsigned long long)largest);
@@ -84,14 +84,14 @@ static sqlite3_int64 do_job(sqlite3_int64 input)
 /* Does the jobs, as long as the lock is held. Returns how many jobs were done. */
 static unsigned work(struct redlock_keeper *keeper, struct redlock_kept *kept, sqlite3 *db)
 {
-    const uint64_t ticket = redlock_keeper_ticket(keeper, kept);
+    const uint64_t ticket = redlock_view_kept(keeper, kept).ticket;
     unsigned done = 0;
 
     for (;; done++) {
         sqlite3_int64 id = 0, input = 0;
-        if (redlock_keeper_valid_ms(keeper, kept) < PIECE_MS) {
+        if (redlock_view_kept(keeper, kept).valid_ms < PIECE_MS) {
             fprintf(stderr, "worker: the lock is lost: %s\n",
-                    redlock_status_text(redlock_keeper_status(keeper, kept)));
+                    redlock_status_text(redlock_view_kept(keeper, kept).status));
             return done;
         }
         if (!run(db, "SELECT id FROM job WHERE result IS NULL ORDER BY id LIMIT 1", 0, 0, &id) ||

@@ -68,8 +68,13 @@ redlock_status redlock_keeper_release(redlock_keeper *, redlock_kept *kept, unsi
     return release_one(kept, 0, confirmed);
 }
 
-uint32_t redlock_keeper_valid_ms(redlock_keeper *, redlock_kept *) { return play.valid_ms; }
-uint64_t redlock_keeper_ticket(redlock_keeper *, redlock_kept *) { return 8; }
+redlock_kept_view redlock_view_kept(redlock_keeper *, redlock_kept *)
+{
+    redlock_kept_view view = redlock_kept_view();
+    view.valid_ms = play.valid_ms;
+    view.ticket = 8;
+    return view;
+}
 
 redlock_status redlock_enter(redlock_client *, redlock_reentrant *lock, uint64_t owner, const redlock_request *request)
 {

@@ -169,7 +169,7 @@ static void *acquires(void *unused)
 static void *releases_what_is_held(void *unused)
 {
     enum redlock_status status = REDLOCK_BAD_STATE;
-    while (redlock_keeper_valid_ms(&keeper, &kept) == 0 && !has_returned)
+    while (redlock_view_kept(&keeper, &kept).valid_ms == 0 && !has_returned)
         crew_sleep_in(NULL, 0, net.now_us + 10);
     while (status == REDLOCK_BAD_STATE) {
         status = redlock_keeper_release(&keeper, &kept, NULL);
@@ -225,9 +225,9 @@ static void *enters_the_door(void *context)
         if (acquire_for(mine, "door", 10000, 5000) != REDLOCK_OK) continue;
         need(++inside == 1, "two are inside");
         entries++;
-        need(redlock_keeper_status(&keeper, mine) == REDLOCK_OK, "held, and not well");
+        need(redlock_view_kept(&keeper, mine).status == REDLOCK_OK, "held, and not well");
         crew_sleep_ms(1);
-        need(redlock_keeper_valid_ms(&keeper, mine) > 0, "held, and not valid");
+        need(redlock_view_kept(&keeper, mine).valid_ms > 0, "held, and not valid");
         inside--;
         need(redlock_keeper_release(&keeper, mine, NULL) == REDLOCK_OK, "not released");
         poison(mine);
@@ -402,7 +402,7 @@ static void *is_stopped_while_one_tries_anew(void *unused)
          "not held");
     for_all(node_hang);
     crew_sleep_ms(350);
-    need(redlock_keeper_valid_ms(&keeper, &kept) == 0, "held for longer than its TTL");
+    need(redlock_view_kept(&keeper, &kept).valid_ms == 0, "held for longer than its TTL");
     (void)crew_add(releases_the_other_slowly, NULL);
     (void)crew_add(acquires_what_has_ended, NULL);
     crew_sleep_ms(5);
@@ -478,18 +478,18 @@ static void *keeps(void *unused)
     need(acquire_for(&kept, "door", 1000, 0) == REDLOCK_OK, "not held");
     for (unsigned i = 0; i < 100; i++) {
         crew_sleep_ms(97);
-        need(redlock_keeper_status(&keeper, &kept) == REDLOCK_OK, "not well");
-        need(redlock_keeper_valid_ms(&keeper, &kept) > 300, "hardly valid");
+        need(redlock_view_kept(&keeper, &kept).status == REDLOCK_OK, "not well");
+        need(redlock_view_kept(&keeper, &kept).valid_ms > 300, "hardly valid");
         net.is_starved = i % 20 > 10;
     }
     for_all(node_kill);
     crew_sleep_ms(500);
-    need(redlock_keeper_status(&keeper, &kept) == REDLOCK_NO_QUORUM,
+    need(redlock_view_kept(&keeper, &kept).status == REDLOCK_NO_QUORUM,
          "an extension in vain is not told");
-    need(redlock_keeper_valid_ms(&keeper, &kept) > 0, "lost too early");
+    need(redlock_view_kept(&keeper, &kept).valid_ms > 0, "lost too early");
     crew_sleep_ms(500);
-    need(redlock_keeper_status(&keeper, &kept) == REDLOCK_LOST, "lost, and not told");
-    need(redlock_keeper_valid_ms(&keeper, &kept) == 0, "lost, and valid");
+    need(redlock_view_kept(&keeper, &kept).status == REDLOCK_LOST, "lost, and not told");
+    need(redlock_view_kept(&keeper, &kept).valid_ms == 0, "lost, and valid");
     (void)redlock_keeper_stop(&keeper, true, 100);
     return unused;
 }
@@ -507,8 +507,8 @@ static void *sleeps_too_long(void *unused)
     start_keeper();
     need(acquire_for(&kept, "door", 1000, 0) == REDLOCK_OK, "not held");
     net_pass(1500 * MS);
-    need(redlock_keeper_valid_ms(&keeper, &kept) == 0, "valid after its end");
-    need(redlock_keeper_status(&keeper, &kept) == REDLOCK_LOST, "not lost after its end");
+    need(redlock_view_kept(&keeper, &kept).valid_ms == 0, "valid after its end");
+    need(redlock_view_kept(&keeper, &kept).status == REDLOCK_LOST, "not lost after its end");
     need(redlock_keeper_release(&keeper, &kept, NULL) == REDLOCK_LOST, "released after its end");
     (void)redlock_keeper_stop(&keeper, true, 100);
     return unused;
@@ -522,7 +522,7 @@ static void *reuses_the_name(void *unused)
     need(acquire_for(&kept, name, 3000, 0) == REDLOCK_OK, "not held");
     memset(name, 'x', 4);
     crew_sleep_ms(6000);
-    need(redlock_keeper_status(&keeper, &kept) == REDLOCK_OK, "not kept");
+    need(redlock_view_kept(&keeper, &kept).status == REDLOCK_OK, "not kept");
     need(redlock_keeper_release(&keeper, &kept, &confirmed) == REDLOCK_OK && confirmed >= 2,
          "not released");
     need(redlock_keeper_stop(&keeper, false, 1000) == REDLOCK_OK && tokens() == 0, "a key is left");
@@ -594,9 +594,9 @@ static void *forks(void *unused)
     const unsigned sent = net.sent_count;
     net.process++;
     need(acquire_for(&other, "gate", 10000, 0) == REDLOCK_FORKED, "acquired in a child");
-    need(redlock_keeper_status(&keeper, &kept) == REDLOCK_FORKED, "a status in a child");
-    need(redlock_keeper_valid_ms(&keeper, &kept) == 0, "valid in a child");
-    need(redlock_keeper_ticket(&keeper, &kept) == 0, "a ticket in a child");
+    need(redlock_view_kept(&keeper, &kept).status == REDLOCK_FORKED, "a status in a child");
+    need(redlock_view_kept(&keeper, &kept).valid_ms == 0, "valid in a child");
+    need(redlock_view_kept(&keeper, &kept).ticket == 0, "a ticket in a child");
     need(redlock_keeper_release(&keeper, &kept, &confirmed) == REDLOCK_FORKED && confirmed == 0,
          "released in a child");
     redlock_keeper_cancel(&keeper, &kept);
@@ -643,7 +643,7 @@ static void enter_for_a_while(struct redlock_kept *mine)
     need(++inside == 1, "two are inside");
     entries++;
     crew_sleep_ms(net_below(800));
-    held_count += redlock_keeper_status(&keeper, mine) == REDLOCK_OK;
+    held_count += redlock_view_kept(&keeper, mine).status == REDLOCK_OK;
     /* A holder that found the lock lost is out by then, and the other may have come in at
      * the very moment. */
     inside--;

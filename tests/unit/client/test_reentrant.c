@@ -508,11 +508,11 @@ static void *has_a_ticket(void *unused)
     request.ticket = true;
     request.wall_us = net.wall_offset_us + net.now_us + 5000 * MS;
     need(redlock_keeper_enter(&keeper, &shared, ME, &request, 0) == REDLOCK_OK, "not entered");
-    const uint64_t ticket = redlock_keeper_ticket(&keeper, &shared.kept);
+    const uint64_t ticket = redlock_view_kept(&keeper, &shared.kept).ticket;
     need(ticket >= request.wall_us, "the ticket is not by the wall clock that was given");
     need(redlock_keeper_enter(&keeper, &shared, ME, &request, 0) == REDLOCK_OK,
          "not entered again");
-    need(redlock_keeper_ticket(&keeper, &shared.kept) == ticket,
+    need(redlock_view_kept(&keeper, &shared.kept).ticket == ticket,
          "an inner scope has another ticket");
     need(leave_shared(ME) == REDLOCK_OK && leave_shared(ME) == REDLOCK_OK, "not left");
     need(redlock_keeper_stop(&keeper, true, 1000) == REDLOCK_OK, "not stopped");

@@ -220,12 +220,12 @@ TEST(s10_a_kept_lock_is_lost_when_its_time_is_over_though_nobody_has_said_so)
     kept.lock.status = REDLOCK_OK;
     kept.lock.valid_from = redlock_now_us();
     kept.lock.valid_until = redlock_now_us() + SECOND_US;
-    held = redlock_keeper_status(&keeper, &kept);
+    held = redlock_view_kept(&keeper, &kept).status;
     machine.is_broken = true;
-    unknown = redlock_keeper_status(&keeper, &kept);
+    unknown = redlock_view_kept(&keeper, &kept).status;
     machine.is_broken = false;
     machine.asleep_us += SECOND_US;
-    ended = redlock_keeper_status(&keeper, &kept);
+    ended = redlock_view_kept(&keeper, &kept).status;
     stand_back();
     redlock_keeper_stop(&keeper, false, 0);
     CHECK_INT(held, REDLOCK_OK);
