@@ -375,7 +375,7 @@ static enum redlock_status ask_for_marks(struct redlock_client *c, struct redloc
            redlock_mark_status(r, mark, redlock_now_us()) == REDLOCK_PENDING)
         status = is_interrupted(c)
                      ? REDLOCK_CANCELLED
-                     : without_entropy(run_turn(c, redlock_mark_until(mark), HEEDS_INTERRUPTS));
+                     : without_entropy(run_turn(c, mark->until_us, HEEDS_INTERRUPTS));
     redlock_forget_mark(r, mark);
     return status == REDLOCK_OK ? redlock_mark_status(r, mark, redlock_now_us()) : status;
 }

@@ -99,6 +99,48 @@ static bool is_forgetful(const struct redlock *r, const struct redlock_mark *mar
     return is_guarded && up_us(&r->nodes[k], now_us) < needed_us;
 }
 
+/* ---- Facts about a mark ---- */
+
+/* The number of nodes that have the same client's mark as node k. */
+static unsigned count_alike(const struct redlock_mark *mark, unsigned k)
+{
+    unsigned count = 0;
+
+    for (unsigned j = 0; j < mark->round.node_count; j++)
+        count += mark->nodes[j].seen_ms > 0 &&
+                 are_same_bytes(mark->nodes[j].seen_who, mark->nodes[k].seen_who, REDLOCK_WHO_MAX);
+    return count;
+}
+
+/* A client that asked in vain may have left its mark on a node, too. The mark of the one that has
+ * run is on most nodes. */
+static void show_seen(struct redlock_mark *mark)
+{
+    const struct redlock_marker *best = NULL;
+    unsigned most = 0;
+
+    for (unsigned k = 0; k < mark->round.node_count; k++) {
+        const struct redlock_marker *marker = &mark->nodes[k];
+        unsigned count = marker->seen_ms > 0 ? count_alike(mark, k) : 0;
+        if (count < most || count == 0 || (count == most && marker->seen_ms >= best->seen_ms))
+            continue;
+        best = marker;
+        most = count;
+    }
+    if (!best) return;
+    mark->seen_who = best->seen_who;
+    mark->seen_wall_us = best->seen_ms * 1000;
+}
+
+/* Sets the fields that the caller reads. */
+static void show(struct redlock_mark *mark)
+{
+    mark->until_us = mark->status == REDLOCK_PENDING ? mark->round.deadline_at : REDLOCK_NEVER;
+    for (unsigned k = 0; k < mark->round.node_count; k++)
+        mark->nodes[k].vote = round_vote_of(&mark->round, k);
+    show_seen(mark);
+}
+
 /* ---- The question ---- */
 
 /* Token, mark, life, skew (see kinds/period_mark.lua). */
@@ -169,13 +211,16 @@ static void write_question(const struct redlock *r, struct redlock_mark *mark,
 static enum redlock_status ask_for_mark(struct redlock *r, struct redlock_mark *mark, unsigned k,
                                         uint64_t now_us)
 {
+    static const char forgetful[] =
+        "it restarted within the period, so it may have forgotten a mark";
     struct redlock_marker *marker = &mark->nodes[k];
     enum redlock_status status = REDLOCK_NO_ANSWER;
-    bool votes = node_votes(&r->nodes[k], &r->config, false, now_us);
+    bool votes = node_votes(&r->nodes[k], &r->config, false, now_us),
+         has_forgotten = votes && is_forgetful(r, mark, k, now_us);
 
-    marker->is_forgetful = votes && is_forgetful(r, mark, k, now_us);
+    marker->words = has_forgotten ? forgetful : marker->error;
     marker->met_at = r->nodes[k].met_at;
-    if (votes && !marker->is_forgetful)
+    if (votes && !has_forgotten)
         status = redlock_ask(r, &marker->question, k, mark->words, ARGUMENT_COUNT, marker->reply,
                              sizeof marker->reply, now_us);
     if (status != REDLOCK_OK) round_vote(&mark->round, k, REDLOCK_VOTE_NOT_ASKED);
@@ -221,6 +266,7 @@ enum redlock_status redlock_start_mark(struct redlock *r, struct redlock_mark *m
     round_begin(&mark->round, REDLOCK_COMMAND_QUESTION, r->node_count, now_us, timeout_at(r));
     for (unsigned k = 0; k < r->node_count && status == REDLOCK_OK; k++)
         status = ask_for_mark(r, mark, k, now_us);
+    show(mark);
     return status;
 }
 
@@ -260,9 +306,9 @@ static void read_seen(struct redlock_marker *marker, const char *text, size_t si
 /* An error is the node's reason. */
 static void read_words(struct redlock_marker *marker, const struct redlock_item *item)
 {
-    size_t size = item->size < sizeof marker->words - 1 ? item->size : sizeof marker->words - 1;
+    size_t size = item->size < sizeof marker->error - 1 ? item->size : sizeof marker->error - 1;
 
-    copy_bytes(marker->words, item->bytes, size);   /* A zero is behind it. */
+    copy_bytes(marker->error, item->bytes, size);   /* A zero is behind it. */
 }
 
 /* Only 1 is a mark that was taken, and only a string is one that was there. 0: our lock
@@ -326,60 +372,13 @@ enum redlock_status redlock_mark_status(struct redlock *r, struct redlock_mark *
     for (unsigned k = 0; k < r->node_count; k++) collect_vote(r, mark, k);
     status = judge_mark(r, mark, now_us);
     if (status != REDLOCK_PENDING) end_mark(r, mark, status);
+    show(mark);
     return status;
 }
 
 void redlock_forget_mark(struct redlock *r, struct redlock_mark *mark)
 {
-    if (mark->status == REDLOCK_PENDING) end_mark(r, mark, REDLOCK_CANCELLED);
-}
-
-/* ---- Facts about a mark ---- */
-
-uint64_t redlock_mark_until(const struct redlock_mark *mark)
-{
-    return mark->status == REDLOCK_PENDING ? mark->round.deadline_at : REDLOCK_NEVER;
-}
-
-enum redlock_vote redlock_mark_vote(const struct redlock_mark *mark, unsigned k)
-{
-    return round_vote_of(&mark->round, k);
-}
-
-const char *redlock_mark_words(const struct redlock_mark *mark, unsigned k)
-{
-    static const char forgetful[] =
-        "it restarted within the period, so it may have forgotten a mark";
-
-    return mark->nodes[k].is_forgetful ? forgetful : mark->nodes[k].words;
-}
-
-/* The number of nodes that have the same client's mark as node k. */
-static unsigned count_alike(const struct redlock_mark *mark, unsigned k)
-{
-    unsigned count = 0;
-
-    for (unsigned j = 0; j < mark->round.node_count; j++)
-        count += mark->nodes[j].seen_ms > 0 &&
-                 are_same_bytes(mark->nodes[j].seen_who, mark->nodes[k].seen_who, REDLOCK_WHO_MAX);
-    return count;
-}
-
-/* A client that asked in vain may have left its mark on a node, too. The mark of the one that has
- * run is on most nodes. */
-const char *redlock_mark_seen(const struct redlock_mark *mark, uint64_t *wall_us)
-{
-    const struct redlock_marker *best = NULL;
-    unsigned most = 0;
-
-    for (unsigned k = 0; k < mark->round.node_count; k++) {
-        const struct redlock_marker *marker = &mark->nodes[k];
-        unsigned count = marker->seen_ms > 0 ? count_alike(mark, k) : 0;
-        if (count < most || count == 0 || (count == most && marker->seen_ms >= best->seen_ms))
-            continue;
-        best = marker;
-        most = count;
-    }
-    *wall_us = best ? best->seen_ms * 1000 : 0;
-    return best ? best->seen_who : NULL;
+    if (mark->status != REDLOCK_PENDING) return;
+    end_mark(r, mark, REDLOCK_CANCELLED);
+    show(mark);
 }

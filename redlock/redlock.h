@@ -1030,15 +1030,15 @@ struct redlock_eventing;
 
 /* A ring of events. */
 struct redlock_event_ring {
-    const struct redlock_eventing *feature;     /* Private. */
-    struct redlock_event *ring;
-    size_t size, first, count;
-    /* To be read. So many events were lost because the ring was full. The newest are lost. */
+    /* So many events were lost because the ring was full. The newest are lost. To be read. */
     uint64_t lost;
     /* To be set after redlock_use_events, which sets EVENTS_ALL. Kinds of events that are written
      * from then on, by REDLOCK_EVENT_BIT of each or'ed together (REDLOCK_METRICS_EVENTS in
      * redlock_metrics.h, for instance). An event that is not wanted costs the test of a bit. */
     uint32_t kinds;
+    const struct redlock_eventing *feature;     /* Private, from here on. */
+    struct redlock_event *ring;
+    size_t size, first, count;
 };
 
 /* From now on the engine writes events into a ring of count > 0. events and ring are the caller's
@@ -1091,22 +1091,22 @@ struct redlock_asking;
 
 /* A question, and how it stands. */
 struct redlock_question {
-    struct redlock_question *next;              /* Private. */
-    const struct redlock_asking *feature;
-    const struct redlock_name *arguments;
-    uint8_t *buffer;
-    size_t size, read, written;                 /* Bytes of the buffer. */
-    /* Different from every other question's that is not answered. */
-    uint32_t number;
-    uint8_t argument_count, node;
-    bool is_sent;
-    /* To be read, from here on. The reply did not fit in the buffer. The items before the cut are
-     * complete, those after it are lost. */
-    bool is_cut;
     /* PENDING, or how it ended. OK: the reply is complete, though it may be an error. NO_ANSWER:
      * the connection is gone, and the node may have executed the command. CANCELLED: it
      * was forgotten. */
     enum redlock_status status;
+    /* The reply did not fit in the buffer. The items before the cut are complete, those after it
+     * are lost. */
+    bool is_cut;
+    bool is_sent;                               /* Private, from here on. */
+    uint8_t argument_count, node;
+    /* Different from every other question's that is not answered. */
+    uint32_t number;
+    struct redlock_question *next;
+    const struct redlock_asking *feature;
+    const struct redlock_name *arguments;
+    uint8_t *buffer;
+    size_t size, read, written;                 /* Bytes of the buffer. */
 };
 
 /* Asks node k < N any command of count arguments (1..REDLOCK_ARGUMENTS_MAX), the command's name
@@ -1159,6 +1159,50 @@ struct redlock_period {
  * period_ms > 0. */
 uint64_t redlock_period_begins_ms(uint64_t wall_us, uint32_t period_ms);
 
+enum { REDLOCK_MARK_MAX = 20 + 1 + 16 + 1 + 20 + 1 + REDLOCK_WHO_MAX };   /* "T marker when who" */
+
+/* One node's answer to a mark. */
+struct redlock_marker {
+    /* To be read. GRANTED: it has taken the mark. REFUSED: it has another's. UNKNOWN: no answer, an
+     * error, or our lock is not there. NOT_ASKED: it takes no part. */
+    enum redlock_vote vote;
+    /* To be read. The reason, or "" if the node had no vote (redlock_describe_node) or gave no
+     * answer. Valid until the mark's memory is used again. NULL: redlock_start_mark failed. */
+    const char *words;
+    struct redlock_question question;           /* Private, from here on. */
+    /* The node's when it was asked, which shows whether it is the same server. */
+    uint64_t met_at;
+    char error[REDLOCK_ERROR_MAX];
+    /* When another's mark was set (0: none), and by whom. */
+    uint64_t seen_ms;
+    char seen_who[REDLOCK_WHO_MAX + 1];
+    uint8_t reply[256];                         /* A mark, in a few pieces. */
+};
+
+/* A mark of a period, as redlock_start_mark, redlock_mark_status and redlock_forget_mark leave
+ * it. */
+struct redlock_mark {
+    struct redlock_marker nodes[REDLOCK_NODES_MAX];
+    /* To be read, like vote and words of each node. redlock_mark_status must be called then at the
+     * latest. NEVER: it is decided. */
+    uint64_t until_us;
+    /* To be read once it is decided. The client that set another's mark, and the time when it did,
+     * by its own wall clock (microseconds since 1970). This mark is the one on most of the nodes
+     * that reported any, or of several the earliest. The text may have any bytes but NUL, since
+     * somebody else wrote it. NULL: no node reported any. */
+    const char *seen_who;
+    uint64_t seen_wall_us;
+    struct redlock_lock *lock;                  /* Private, from here on. */
+    uint64_t period_begins_ms;
+    uint64_t wall_offset_us;                    /* Wall clock minus the engine's. */
+    uint32_t period_ms;
+    uint8_t status;
+    bool takes_forgetful;
+    struct redlock_round round;
+    struct redlock_name words[REDLOCK_ARGUMENTS_MAX];
+    char token[REDLOCK_VALUE_TEXT], value[REDLOCK_MARK_MAX], life[20], skew[20];
+};
+
 /* Asks all nodes that take part to take a mark of the period, "resource#done", while the lock is
  * held. The lock must be held, have one resource whose key has its token (so it is no reader,
  * permit or lock of Redisson's kind), and be kept or not. A node takes one mark for a period, and
@@ -1175,7 +1219,7 @@ enum redlock_status redlock_start_mark(struct redlock *r, struct redlock_mark *m
                                        struct redlock_lock *lock,
                                        const struct redlock_period *period, uint64_t now_us);
 
-/* Call it after each call of the engine, and at redlock_mark_until. OK: a quorum has taken the
+/* Call it after each call of the engine, and at mark->until_us. OK: a quorum has taken the
  * mark, so nobody else has begun in this period or will, and the caller may begin, while it holds
  * the lock. With looks_only, a quorum has no mark. ALREADY: so many nodes have another's mark that
  * no quorum can take ours. Its job has begun, and may have run or not. NO_QUORUM: neither is
@@ -1185,24 +1229,8 @@ enum redlock_status redlock_start_mark(struct redlock *r, struct redlock_mark *m
 enum redlock_status redlock_mark_status(struct redlock *r, struct redlock_mark *mark,
                                         uint64_t now_us);
 
-/* redlock_mark_status must be called then at the latest. NEVER: it is decided. */
-uint64_t redlock_mark_until(const struct redlock_mark *mark);
-
 /* Gives up the answers. The memory is the caller's again. */
 void redlock_forget_mark(struct redlock *r, struct redlock_mark *mark);
-
-/* GRANTED: node k has taken the mark. REFUSED: it has another's. UNKNOWN: no answer, an error, or
- * our lock is not there. NOT_ASKED: it takes no part. redlock_mark_words gives the reason, or "" if
- * the node had no vote (redlock_describe_node) or gave no answer. Valid until the mark's memory is
- * used again. */
-enum redlock_vote redlock_mark_vote(const struct redlock_mark *mark, unsigned k);
-const char *redlock_mark_words(const struct redlock_mark *mark, unsigned k);
-
-/* The client that set another's mark, and the time when it did, by its own wall clock (microseconds
- * since 1970). This mark is the one on most of the nodes that reported any, or of several the
- * earliest. The text may have any bytes but NUL, since somebody else wrote it. NULL: no node
- * reported any. */
-const char *redlock_mark_seen(const struct redlock_mark *mark, uint64_t *wall_us);
 
 /* ---- Questions about the nodes ---- */
 
@@ -1390,8 +1418,6 @@ struct redlock_asked {
     int8_t lowest, highest;     /* The range of a script's answer, if that is a number. */
 };
 
-enum { REDLOCK_MARK_MAX = 20 + 1 + 16 + 1 + 20 + 1 + REDLOCK_WHO_MAX };   /* "T marker when who" */
-
 enum {
     REDLOCK_PARSER_WORDS = 14,
     REDLOCK_LINE_MAX = REDLOCK_ERROR_MAX > 48 ? REDLOCK_ERROR_MAX : 48
@@ -1465,33 +1491,6 @@ struct redlock_node {
     size_t parser[REDLOCK_PARSER_WORDS];        /* struct resp_parser */
 };
 
-/* One node's answer to a mark. */
-struct redlock_marker {
-    struct redlock_question question;
-    /* The node's when it was asked, which shows whether it is the same server. */
-    uint64_t met_at;
-    bool is_forgetful;
-    char words[REDLOCK_ERROR_MAX];
-    /* When another's mark was set (0: none), and by whom. */
-    uint64_t seen_ms;
-    char seen_who[REDLOCK_WHO_MAX + 1];
-    uint8_t reply[256];                         /* A mark, in a few pieces. */
-};
-
-/* A mark of a period (see redlock_start_mark). */
-struct redlock_mark {
-    struct redlock_lock *lock;
-    uint64_t period_begins_ms;
-    uint64_t wall_offset_us;                    /* Wall clock minus the engine's. */
-    uint32_t period_ms;
-    uint8_t status;
-    bool takes_forgetful;
-    struct redlock_round round;
-    struct redlock_name words[REDLOCK_ARGUMENTS_MAX];
-    char token[REDLOCK_VALUE_TEXT], value[REDLOCK_MARK_MAX], life[20], skew[20];
-    struct redlock_marker nodes[REDLOCK_NODES_MAX];
-};
-
 /* The canary of a durable node. */
 struct redlock_canary {
     struct redlock_question question;
@@ -1512,7 +1511,7 @@ struct redlock_durable {
     uintptr_t scripts[REDLOCK_DURABLE_WORDS];
     struct redlock_durable *self;
     struct redlock *r;
-    struct redlock_canary canaries[REDLOCK_NODES_MAX];
+    struct redlock_canary canaries[REDLOCK_NODES_MAX];      /* To be read: memory of each. */
 };
 
 /* The reign of a watched node's master. */
@@ -1532,11 +1531,11 @@ struct redlock_promotions {
 };
 
 struct redlock {
-    /* Three fields to be read by anybody. The last time that the engine was given. A loop that has
-     * just received need not read the clock again for redlock_tick. */
+    /* To be read. The last time that the engine was given. A loop that has just received need not
+     * read the clock again for redlock_tick. */
     uint64_t now_us;
-    uint8_t node_count;                 /* N. 0: r is zeroed memory. */
-    uint8_t session_count;              /* N, or 2 N with wake-ups. */
+    uint8_t node_count;                 /* To be read. N. 0: r is zeroed memory. */
+    uint8_t session_count;              /* To be read. N, or 2 N with wake-ups. */
     uint8_t entropy_size;
     /* node_count nodes, and after them their subscriptions, if any. */
     struct redlock_node *nodes;

@@ -1531,7 +1531,6 @@ TEST(s18_one_of_two_clients_marks_a_period_and_the_other_is_told_who_did)
     const struct redlock_period of_alice = { .period_ms = REDLOCK_PERIOD_MS_MAX, .who = "alice" };
     const struct redlock_period of_bob = { .period_ms = REDLOCK_PERIOD_MS_MAX };
     struct redlock_lock lock;
-    uint64_t wall_us;
     CHECK(join(&alice, node_list) && join(&bob, node_list));
     redlock_lock_init(&lock);
     CHECK_STATUS(redlock_acquire(&alice, &lock, "job", TTL_MS, 0), REDLOCK_OK);
@@ -1540,8 +1539,8 @@ TEST(s18_one_of_two_clients_marks_a_period_and_the_other_is_told_who_did)
     CHECK_STATUS(redlock_mark_period(&alice, &mark, &lock, &of_alice, 0), REDLOCK_LOST);
     CHECK_STATUS(redlock_acquire(&bob, &lock, "job", TTL_MS, TTL_MS), REDLOCK_OK);
     CHECK_STATUS(redlock_mark_period(&bob, &mark, &lock, &of_bob, TTL_MS), REDLOCK_ALREADY);
-    CHECK_STR(redlock_mark_seen(&mark, &wall_us), "alice");
-    CHECK(wall_us <= redlock_wall_us());
+    CHECK_STR(mark.seen_who, "alice");
+    CHECK(mark.seen_wall_us <= redlock_wall_us());
     CHECK_STATUS(redlock_release(&bob, &lock, NULL), REDLOCK_OK);
     redlock_close(&alice, CLOSE_MS);
     redlock_close(&bob, CLOSE_MS);

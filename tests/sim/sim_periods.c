@@ -110,8 +110,8 @@ static void mark_is_set(struct sim_world *world, struct sim_actor *actor)
 static bool is_any_forgetful(const struct sim_world *world, const struct sim_actor *actor)
 {
     for (unsigned k = 0; k < world->options.node_count; k++)
-        if (redlock_mark_vote(&actor->mark, k) == REDLOCK_VOTE_NOT_ASKED &&
-            redlock_mark_words(&actor->mark, k)[0] != '\0')
+        if (actor->mark.nodes[k].vote == REDLOCK_VOTE_NOT_ASKED &&
+            actor->mark.nodes[k].words[0] != '\0')
             return true;
     return false;
 }

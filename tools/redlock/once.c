@@ -46,7 +46,7 @@ static enum redlock_status ask_for_marks(struct once *once, struct session *sess
     while ((status = redlock_mark_status(engine, &once->mark, redlock_now_us())) ==
            REDLOCK_PENDING) {
         if (session_must_end(session) || session->fault) break;
-        session_wait(session, redlock_mark_until(&once->mark));
+        session_wait(session, once->mark.until_us);
     }
     redlock_forget_mark(engine, &once->mark);
     return status;
@@ -64,8 +64,8 @@ static unsigned count_able(const struct once *once, const struct session *sessio
     unsigned count = redlock_node_count(&session->client), able = count;
 
     for (unsigned k = 0; k < count; k++)
-        if (redlock_mark_vote(&once->mark, k) == REDLOCK_VOTE_NOT_ASKED)
-            able -= redlock_mark_words(&once->mark, k)[0] != '\0';
+        if (once->mark.nodes[k].vote == REDLOCK_VOTE_NOT_ASKED)
+            able -= once->mark.nodes[k].words[0] != '\0';
     return able;
 }
 
@@ -109,7 +109,7 @@ static unsigned count_votes(const struct once *once, const struct session *sessi
     unsigned count = 0;
 
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++)
-        count += redlock_mark_vote(&once->mark, k) == vote;
+        count += once->mark.nodes[k].vote == vote;
     return count;
 }
 
@@ -117,8 +117,8 @@ static unsigned count_votes(const struct once *once, const struct session *sessi
  * may seem to be in the future. */
 static const char *describe_seen(const struct once *once, char *text, size_t size)
 {
-    uint64_t then_us = 0, now_us = redlock_wall_us();
-    const char *who = redlock_mark_seen(&once->mark, &then_us);
+    uint64_t then_us = once->mark.seen_wall_us, now_us = redlock_wall_us();
+    const char *who = once->mark.seen_who;
     char duration[TEXT_DURATION_MAX];
 
     assert(size > 0);
@@ -150,11 +150,11 @@ static void say_already(const struct once *once, struct session *session)
 static const char *describe_vote(const struct once *once, struct session *session, unsigned k,
                                  char *text)
 {
-    const char *words = redlock_mark_words(&once->mark, k);
+    const char *words = once->mark.nodes[k].words;
 
     assert(k < redlock_node_count(&session->client));
-    if (redlock_mark_vote(&once->mark, k) == REDLOCK_VOTE_REFUSED) return "it has another's mark";
-    if (words[0] != '\0') return words;
+    if (once->mark.nodes[k].vote == REDLOCK_VOTE_REFUSED) return "it has another's mark";
+    if (words && words[0] != '\0') return words;
     redlock_describe_node(redlock_engine(&session->client), k, redlock_now_us(), text,
                           TROUBLE_TEXT_MAX);
     return strcmp(text, "ok") == 0 ? "it does not have the lock, or did not answer in time" : text;
@@ -165,7 +165,7 @@ static void say_votes(const struct once *once, struct session *session)
     char text[TROUBLE_TEXT_MAX];
 
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
-        if (redlock_mark_vote(&once->mark, k) == REDLOCK_VOTE_GRANTED) continue;
+        if (once->mark.nodes[k].vote == REDLOCK_VOTE_GRANTED) continue;
         report_with_advice(session, k, describe_vote(once, session, k, text), NULL);
     }
 }
@@ -205,7 +205,7 @@ static void say_why(const struct once *once, struct session *session, enum redlo
 
 static void json_vote(FILE *file, const struct once *once, struct session *session, unsigned k)
 {
-    enum redlock_vote vote = redlock_mark_vote(&once->mark, k);
+    enum redlock_vote vote = once->mark.nodes[k].vote;
     char text[TROUBLE_TEXT_MAX];
 
     (void)print_to(file, "%s{\"node\":%u,\"vote\":\"%s\",\"trouble\":", k > 0 ? "," : "", k,
@@ -217,12 +217,11 @@ static void json_vote(FILE *file, const struct once *once, struct session *sessi
 
 void once_json(FILE *file, const struct once *once, struct session *session)
 {
-    uint64_t then_us = 0;
-    const char *who = redlock_mark_seen(&once->mark, &then_us);
+    const char *who = once->mark.seen_who;
 
     if (!once->has_asked) return;
     (void)print_to(file, "\"mark\":{\"status\":\"%s\",", status_name(once->status));
-    if (who) (void)print_to(file, "\"at_ms\":%" PRIu64 ",\"by\":", then_us / 1000);
+    if (who) (void)print_to(file, "\"at_ms\":%" PRIu64 ",\"by\":", once->mark.seen_wall_us / 1000);
     if (who) json_text(file, who);
     (void)fputs(who ? ",\"nodes\":[" : "\"nodes\":[", file);
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++)

@@ -10,20 +10,31 @@ tree=$(mktemp -d) || exit 1
 trap 'rm -rf "$tree"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# redlock.h, in which each field that is declared after the line "Private from here on" has a name that
-# nobody knows. Lines of prose between comment signs are left alone by taking all comments away there.
+# redlock.h, in which each field that is declared after the line "Private from here on", or after such words in a structure, has a
+# name that nobody knows, unless its comment says "To be read". Lines of prose are left alone by taking comments away there.
 rename_private_fields() {
     perl -e '
         undef $/;
-        my ($public, $private) = split m{(?=/\* ---- Private from here on)}, <STDIN>, 2 or exit 1;
-        $private =~ s{/\*.*?\*/}{}gs;
-        for my $line (split /^/, $private) {
-            if ($line =~ /^ .*;/ && $line !~ /^ +struct \{.*\}/) {
-                $line =~ s/\(\*(\w+)\)/(*hidden_$1)/ or $line =~ s/\b([a-z]\w*)(?=(\[[^;]*?\])?\s*[;,])/hidden_$1/g;
+        sub hide {
+            my ($text) = @_;
+            my $is_shown = 0;
+            $text =~ s{/\*(.*?)\*/}{$1 =~ /To be read/ ? "\@" : ""}egs;
+            for my $line (split /^/, $text) {
+                $is_shown ||= $line =~ s/\@//g;
+                if ($line =~ /^ .*;/ && $line !~ /^ +struct \{.*\}/) {
+                    $is_shown or $line =~ s/\(\*(\w+)\)/(*hidden_$1)/
+                        or $line =~ s/\b([a-z]\w*)(?=(\[[^;]*?\])?\s*[;,])/hidden_$1/g;
+                    $is_shown = 0;
+                }
+                print $line;
             }
-            $public .= $line;
         }
-        print $public' <redlock/redlock.h
+        my ($public, $private) = split m{(?=/\* ---- Private from here on)}, <STDIN>, 2 or exit 1;
+        for my $part (split m{(?=[^\n]*/\* Private, from here on.*?^\};$)}ms, $public) {
+            $part =~ s{^([^\n]*/\* Private, from here on.*?^\};\n)}{}ms and hide($1);
+            print $part;
+        }
+        hide($private)' <redlock/redlock.h
 }
 
 build_tree() {
@@ -58,9 +69,9 @@ use() {
 
 # One of each structure, and the fields that are declared in an odd way.
 private_fields_are_hidden() {
-    for field in 'redlock node_count' 'redlock leave_adopted' 'redlock entropy' 'redlock_lock phase' 'redlock_lock is_quiet' \
+    for field in 'redlock nodes' 'redlock leave_adopted' 'redlock entropy' 'redlock_lock phase' 'redlock_lock is_quiet' \
         'redlock_lock links' 'redlock_node queue' 'redlock_node receive' 'redlock_node parser' 'redlock_queue last' \
-        'redlock_link previous' 'redlock_stake strays' 'redlock_asked form' 'redlock_question next' 'redlock_event_ring lost' \
+        'redlock_link previous' 'redlock_stake strays' 'redlock_asked form' 'redlock_question next' 'redlock_event_ring first' 'redlock_mark round' \
         'redlock_reply text' 'redlock_identity run_id'; do
         # shellcheck disable=SC2086    # A structure and a field.
         if use $field || ! grep -q 'hidden\|no member' "$tree/said"; then
@@ -72,7 +83,8 @@ private_fields_are_hidden() {
 
 public_fields_are_not() {
     for field in 'redlock_config guard_ms' 'redlock_login user' 'redlock_name size' 'redlock_request set' 'redlock_sight value' \
-        'redlock_round granted' 'redlock_event kind' 'redlock_item bytes'; do
+        'redlock_round granted' 'redlock_event kind' 'redlock_item bytes' 'redlock now_us' 'redlock session_count' 'redlock_question status' \
+        'redlock_event_ring kinds' 'redlock_mark until_us' 'redlock_durable canaries[0].memory'; do
         # shellcheck disable=SC2086    # A structure and a field.
         use $field || return 1
     done

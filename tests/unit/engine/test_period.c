@@ -30,7 +30,7 @@ static enum redlock_status finish(struct cluster *cluster, unsigned client)
     enum redlock_status status;
     while ((status = redlock_mark_status(ENGINE(client), &marks[client], CLIENT_NOW(client))) ==
                REDLOCK_PENDING &&
-           redlock_mark_until(&marks[client]) > CLIENT_NOW(client))
+           marks[client].until_us > CLIENT_NOW(client))
         cluster_run_us(cluster, 500);
     return status;
 }
@@ -59,12 +59,12 @@ static void go_into_period(struct cluster *cluster, unsigned client, uint32_t pe
         const struct redlock_period story_period = now_of(cluster, (client), (period_ms)); \
         EXPECT_MARK(client, &story_period, status);                                   \
     } while (0)
-#define EXPECT_MARK_VOTE(client, k, vote) \
-    CHECK_STR(redlock_vote_text(redlock_mark_vote(&marks[client], (k))), redlock_vote_text(vote))
-#define EXPECT_MARK_WORDS(client, k, words) \
-    TAP_CHECK(strstr(redlock_mark_words(&marks[client], (k)), (words)), \
-              "node %u says \"%s\", not \"%s\"", (unsigned)(k), \
-              redlock_mark_words(&marks[client], (k)), (words))
+#define EXPECT_MARK_VOTE(client, k, expected) \
+    CHECK_STR(redlock_vote_text(marks[client].nodes[k].vote), redlock_vote_text(expected))
+#define EXPECT_MARK_WORDS(client, k, expected) \
+    TAP_CHECK(strstr(marks[client].nodes[k].words, (expected)), \
+              "node %u says \"%s\", not \"%s\"", (unsigned)(k), marks[client].nodes[k].words, \
+              (expected))
 
 /* ---- Who begins ---- */
 
@@ -75,13 +75,13 @@ TEST(the_holder_of_a_lock_marks_the_period_on_a_quorum_and_begins)
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_OK);
     RUN_MS(5);
     CHECK_INT(cluster_count_keys(cluster, "door#done"), N);
-    CHECK_INT(redlock_mark_until(&marks[0]), REDLOCK_NEVER);
+    CHECK_INT(marks[0].until_us, REDLOCK_NEVER);
     EXPECT_HELD(0);
 }
 
 TEST(the_next_holder_in_the_period_is_told_that_somebody_has_begun_who_and_when)
 {
-    uint64_t wall_us, marked_us;
+    uint64_t marked_us;
     CLUSTER_OF(N, 2, (void)0);
     ACQUIRE(0, "door", TTL_MS);
     go_into_period(cluster, 0, MINUTE_MS, 1000);
@@ -92,9 +92,9 @@ TEST(the_next_holder_in_the_period_is_told_that_somebody_has_begun_who_and_when)
     RUN_MS(1000);
     ACQUIRE(1, "door", TTL_MS);
     EXPECT_MARK_NOW(1, MINUTE_MS, REDLOCK_ALREADY);
-    CHECK_STR(redlock_mark_seen(&marks[1], &wall_us), "web2:4711 backup.sh");
-    CHECK_INT(wall_us, marked_us / 1000 * 1000);
-    CHECK(redlock_mark_seen(&marks[0], &wall_us) == NULL);
+    CHECK_STR(marks[1].seen_who, "web2:4711 backup.sh");
+    CHECK_INT(marks[1].seen_wall_us, marked_us / 1000 * 1000);
+    CHECK(marks[0].seen_who == NULL);
 }
 
 TEST(the_next_period_is_another_one)
@@ -236,7 +236,7 @@ TEST(nodes_without_a_vote_take_no_part)
     RUN_MS(10);
     EXPECT_MARK_NOW(0, HOUR_MS, REDLOCK_NO_QUORUM);
     EXPECT_MARK_VOTE(0, 2, REDLOCK_VOTE_NOT_ASKED);
-    CHECK_STR(redlock_mark_words(&marks[0], 2), "");
+    CHECK_STR(marks[0].nodes[2].words, "");
 }
 
 /* Also of those that take the forgetful in. */
@@ -253,7 +253,7 @@ TEST(S11_a_node_within_its_guard_is_not_asked_for_a_mark)
         period.takes_forgetful = takes;
         EXPECT_MARK(0, &period, REDLOCK_OK);
         EXPECT_MARK_VOTE(0, 1, REDLOCK_VOTE_NOT_ASKED);
-        CHECK_STR(redlock_mark_words(&marks[0], 1), "");
+        CHECK_STR(marks[0].nodes[1].words, "");
         CHECK_STR(cluster_key(cluster, 1, "door#done"), NULL);
     }
 }
@@ -589,10 +589,10 @@ TEST(an_answer_that_is_none_is_no_mark)
     EXPECT_MARK_VOTE(0, 1, REDLOCK_VOTE_UNKNOWN);
     CHECK(CLIENT_NOW(0) - begun_at < 10000);
     EXPECT_MARK_WORDS(0, 2, "NOPERM no permission for");
-    CHECK_INT(strlen(redlock_mark_words(&marks[0], 2)), REDLOCK_ERROR_MAX - 1);
+    CHECK_INT(strlen(marks[0].nodes[2].words), REDLOCK_ERROR_MAX - 1);
     ANSWERS_ONCE(3, "EVAL", "-NOPERM\r\n");
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_OK);
-    CHECK_STR(redlock_mark_words(&marks[0], 3), "NOPERM");
+    CHECK_STR(marks[0].nodes[3].words, "NOPERM");
 }
 
 TEST(a_string_is_somebodys_mark_however_long_it_is)
@@ -604,7 +604,7 @@ TEST(a_string_is_somebodys_mark_however_long_it_is)
         ACQUIRE(0, "door", TTL_MS);
         ANSWERS_ONCE(0, "EVAL", answers[i]);
         EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_ALREADY);
-        CHECK_STR(redlock_mark_words(&marks[0], 0), "");
+        CHECK_STR(marks[0].nodes[0].words, "");
     }
 }
 
@@ -626,12 +626,11 @@ TEST(an_error_that_is_too_long_to_be_kept_is_no_mark)
 
 TEST(a_mark_whose_time_is_none_is_there_nevertheless)
 {
-    uint64_t wall_us;
     CLUSTER(1);
     ACQUIRE(0, "door", TTL_MS);
     ANSWERS_ONCE(0, "EVAL", "$10\r\n1 0 12x4 w\r\n");
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_ALREADY);
-    CHECK(redlock_mark_seen(&marks[0], &wall_us) == NULL);
+    CHECK(marks[0].seen_who == NULL);
 }
 
 TEST(a_key_that_is_no_mark_is_left_alone)
@@ -650,7 +649,8 @@ static enum redlock_status mark_behind(struct cluster *cluster, const char *valu
     const struct redlock_period period = now_of(cluster, 0, MINUTE_MS);
     (void)model_put(NODE(0), "door#done", value, 0, cluster_node_now(cluster, 0));
     const enum redlock_status status = mark(cluster, 0, &period);
-    *who = redlock_mark_seen(&marks[0], wall_us);
+    *who = marks[0].seen_who;
+    *wall_us = marks[0].seen_wall_us;
     return status;
 }
 
@@ -684,7 +684,6 @@ TEST(what_is_read_of_anothers_mark_is_words_and_no_more)
 /* A client that asked in vain has left its mark where it could, and may have done so last. */
 TEST(of_several_marks_that_of_most_nodes_is_told_and_else_the_earliest)
 {
-    uint64_t wall_us;
     CLUSTER(5);
     ACQUIRE(0, "door", TTL_MS);
     RUN_MS(5);
@@ -695,23 +694,22 @@ TEST(of_several_marks_that_of_most_nodes_is_told_and_else_the_earliest)
     (void)model_put(NODE(2), "door#done", "9007199254740000 01 1795319000003 others", 0,
                     cluster_node_now(cluster, 2));
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_ALREADY);
-    CHECK_STR(redlock_mark_seen(&marks[0], &wall_us), "early");
+    CHECK_STR(marks[0].seen_who, "early");
     (void)model_put(NODE(1), "door#done", "9007199254740000 01 1795319000004 others", 0,
                     cluster_node_now(cluster, 1));
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_ALREADY);
-    CHECK_STR(redlock_mark_seen(&marks[0], &wall_us), "others");
-    CHECK_INT(wall_us, 1795319000003000);
+    CHECK_STR(marks[0].seen_who, "others");
+    CHECK_INT(marks[0].seen_wall_us, 1795319000003000);
     (void)model_put(NODE(0), "door#done", "9007199254740000 01 1795319000005 others", 0,
                     cluster_node_now(cluster, 0));
     (void)model_put(NODE(2), "door#done", "9007199254740000 00 1795319000000 late", 0,
                     cluster_node_now(cluster, 2));
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_ALREADY);
-    CHECK_STR(redlock_mark_seen(&marks[0], &wall_us), "others");
+    CHECK_STR(marks[0].seen_who, "others");
 }
 
 TEST(a_node_without_a_mark_is_not_counted_for_one_without_words)
 {
-    uint64_t wall_us;
     CLUSTER(5);
     ACQUIRE(0, "door", TTL_MS);
     RUN_MS(5);
@@ -722,18 +720,17 @@ TEST(a_node_without_a_mark_is_not_counted_for_one_without_words)
     (void)model_put(NODE(3), "door#done", "9007199254740000 01 1795319000003 others", 0,
                     cluster_node_now(cluster, 3));
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_ALREADY);
-    CHECK_STR(redlock_mark_seen(&marks[0], &wall_us), "others");
+    CHECK_STR(marks[0].seen_who, "others");
     for (unsigned k = 2; k < 4; k++)
         (void)model_put(NODE(k), "door#done", "9007199254740000 00 1795319000003 ", 0,
                         cluster_node_now(cluster, k));
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_ALREADY);
-    CHECK_STR(redlock_mark_seen(&marks[0], &wall_us), "");
-    CHECK_INT(wall_us, 1795319000001000);
+    CHECK_STR(marks[0].seen_who, "");
+    CHECK_INT(marks[0].seen_wall_us, 1795319000001000);
 }
 
 TEST(a_mark_that_comes_in_pieces_is_read_whole)
 {
-    uint64_t wall_us;
     CLUSTER_OF(1, 2, (void)0);
     ACQUIRE(0, "door", TTL_MS);
     EXPECT_MARK_NOW(0, HOUR_MS, REDLOCK_OK);
@@ -741,12 +738,11 @@ TEST(a_mark_that_comes_in_pieces_is_read_whole)
     LINK(1, 0)->receive_max = 20;
     ACQUIRE(1, "door", TTL_MS);
     EXPECT_MARK_NOW(1, HOUR_MS, REDLOCK_ALREADY);
-    CHECK_STR(redlock_mark_seen(&marks[1], &wall_us), "web2:4711 backup.sh");
+    CHECK_STR(marks[1].seen_who, "web2:4711 backup.sh");
 }
 
 TEST(each_nodes_pieces_are_its_own)
 {
-    uint64_t wall_us;
     CLUSTER_OF(3, 2, (void)0);
     ACQUIRE(0, "door", TTL_MS);
     EXPECT_MARK_NOW(0, HOUR_MS, REDLOCK_OK);
@@ -756,7 +752,7 @@ TEST(each_nodes_pieces_are_its_own)
     for (unsigned k = 0; k < 3; k++) LINK(1, k)->receive_max = 20;
     ACQUIRE(1, "door", TTL_MS);
     EXPECT_MARK_NOW(1, HOUR_MS, REDLOCK_ALREADY);
-    CHECK_STR(redlock_mark_seen(&marks[1], &wall_us), "web2:4711 backup.sh");
+    CHECK_STR(marks[1].seen_who, "web2:4711 backup.sh");
 }
 
 /* Its words are lost, but not that it is there. */
@@ -844,7 +840,7 @@ TEST(what_cannot_be_marked_is_refused)
     struct redlock_lock copy = *LOCK(0);
     CHECK_INT(redlock_start_mark(ENGINE(0), &marks[0], &copy, &period, CLIENT_NOW(0)),
               REDLOCK_BAD_LOCK);
-    CHECK_INT(redlock_mark_until(&marks[0]), REDLOCK_NEVER);
+    CHECK_INT(marks[0].until_us, REDLOCK_NEVER);
     const struct redlock_request request = { .set = set, .set_count = 2, .ttl_ms = TTL_MS };
     RELEASE(0);
     CHECK_INT(cluster_acquire(cluster, 0, 1, &request), REDLOCK_OK);
@@ -877,11 +873,11 @@ TEST(a_mark_can_be_forgotten)
     ACQUIRE(0, "door", TTL_MS);
     period = now_of(cluster, 0, HOUR_MS);
     CHECK_INT(start(cluster, 0, &period), REDLOCK_OK);
-    CHECK_INT(redlock_mark_until(&marks[0]), CLIENT_NOW(0) + REDLOCK_NODE_TIMEOUT_MS * 1000);
+    CHECK_INT(marks[0].until_us, CLIENT_NOW(0) + REDLOCK_NODE_TIMEOUT_MS * 1000);
     redlock_forget_mark(ENGINE(0), &marks[0]);
     redlock_forget_mark(ENGINE(0), &marks[0]);
     CHECK_INT(redlock_mark_status(ENGINE(0), &marks[0], CLIENT_NOW(0)), REDLOCK_CANCELLED);
-    CHECK_INT(redlock_mark_until(&marks[0]), REDLOCK_NEVER);
+    CHECK_INT(marks[0].until_us, REDLOCK_NEVER);
     RUN_MS(10);
     EXPECT_MARK(0, &period, REDLOCK_OK);
     redlock_forget_mark(ENGINE(0), &marks[0]);
