@@ -128,7 +128,7 @@ enum redlock_status redlock_acquire_request(struct redlock_client *c, struct red
     (void)redlock_copy_name(lock);
     status = run_operation(c, lock, HEEDS_INTERRUPTS);
     REDLOCK_ASSERT(status != REDLOCK_PENDING);
-    if (status == REDLOCK_OK) redlock_note_names(lock);
+    if (status == REDLOCK_OK) (void)redlock_copy_name(lock);
     else                      redlock_part(c, lock);
     return status;
 }
@@ -159,7 +159,7 @@ static enum redlock_status end_extension(struct redlock_client *c, struct redloc
                                          enum redlock_status status)
 {
     if (status == REDLOCK_OK) {
-        redlock_note_names(lock);
+        (void)redlock_copy_name(lock);
         status = run_operation(c, lock, HEEDS_NOTHING);
     }
     REDLOCK_ASSERT(status != REDLOCK_PENDING);

@@ -35,11 +35,6 @@ unsigned redlock_fd_count(const struct redlock_client *c)
     return client_fd_count(c);
 }
 
-struct redlock *redlock_engine(struct redlock_client *c)
-{
-    return &c->engine;
-}
-
 uint32_t redlock_valid_ms(const struct redlock_lock *lock)
 {
     return (uint32_t)(redlock_valid_us(lock, redlock_now_us()) / 1000);

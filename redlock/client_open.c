@@ -21,11 +21,6 @@ void redlock_options_init(struct redlock_options *options)
     options->engine.wake_ups = true;
 }
 
-unsigned redlock_node_count(const struct redlock_client *c)
-{
-    return c->engine.node_count;
-}
-
 const char *redlock_node_address(const struct redlock_client *c, unsigned k)
 {
     return c->targets[k].address;

@@ -127,7 +127,7 @@ static enum redlock_status turn_away_lock(struct redlock_keeper *keeper, struct 
 static enum redlock_status acquire_kept(struct redlock_keeper *keeper, struct redlock_kept *kept,
                                         const struct redlock_request *request, uint32_t hold_ms)
 {
-    struct redlock *engine = redlock_engine(&keeper->client);
+    struct redlock *engine = &keeper->client.engine;
     enum redlock_status status;
 
     if (is_awaited(kept)) return REDLOCK_BAD_STATE;
@@ -154,7 +154,7 @@ static enum redlock_status release_kept(struct redlock_keeper *keeper, struct re
     enum redlock_status status;
 
     if (is_awaited(kept)) return REDLOCK_BAD_STATE;
-    status = redlock_start_release(redlock_engine(&keeper->client), &kept->lock, redlock_now_us());
+    status = redlock_start_release(&keeper->client.engine, &kept->lock, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     kept->is_releasing = true;
     status = await_end(keeper, kept);
@@ -188,7 +188,7 @@ void redlock_keeper_cancel(struct redlock_keeper *keeper, struct redlock_kept *k
 {
     if (enter_monitor(keeper) != REDLOCK_OK) return;
     if (kept->is_acquiring)
-        redlock_cancel(redlock_engine(&keeper->client), &kept->lock, redlock_now_us());
+        redlock_cancel(&keeper->client.engine, &kept->lock, redlock_now_us());
     redlock_interrupt(&keeper->client);
     leave_monitor(keeper);
 }
@@ -322,7 +322,7 @@ static void end_thread(struct redlock_keeper *keeper)
     keeper->is_closing = true;
     for (struct redlock_kept *kept = keeper->first; kept; kept = kept->next)
         if (kept->is_acquiring)
-            redlock_cancel(redlock_engine(&keeper->client), &kept->lock, redlock_now_us());
+            redlock_cancel(&keeper->client.engine, &kept->lock, redlock_now_us());
     net_monitor_tell(monitor_of(keeper));
     while (keeper->caller_count > 0) net_monitor_wait(monitor_of(keeper));
     keeper->is_stopping = true;
@@ -375,7 +375,7 @@ enum redlock_status redlock_keeper_stop(struct redlock_keeper *keeper, bool is_r
     end_thread(keeper);
     if (is_releasing) status = release_all(keeper, until);
     while (keeper->first) {
-        redlock_forget(redlock_engine(&keeper->client), &keeper->first->lock);
+        redlock_forget(&keeper->client.engine, &keeper->first->lock);
         unlist_lock(keeper, keeper->first);
     }
     now = redlock_now_us();

@@ -315,16 +315,6 @@ enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, u
 REDLOCK_STATIC_ASSERT(REDLOCK_NAME_COPY_MAX >= 0 && REDLOCK_NAME_COPY_MAX <= REDLOCK_RESOURCE_MAX,
                       "no name is longer");
 
-/* The names of an idle lock may be gone. */
-bool redlock_copy_name(struct redlock_lock *lock)
-{
-    if (redlock_idle(lock) || lock->name_count != 1 || lock->name.size > REDLOCK_NAME_COPY_MAX)
-        return false;
-    memmove(lock->copy, lock->name.bytes, lock->name.size);
-    lock->name.bytes = lock->copy;
-    return true;
-}
-
 /* A name that is too long to be copied, and a set, are the caller's. A hash keeps their identity,
  * after the token of its attempt. */
 #if REDLOCK_NAME_COPY_MAX >= 23
@@ -349,11 +339,11 @@ static bool has_hash(const struct redlock_lock *lock)
     return memcmp(lock->copy, lock->token, HASH_AT) == 0;
 }
 
-void redlock_note_names(struct redlock_lock *lock)
+static void note_hash(struct redlock_lock *lock)
 {
     uint32_t hash;
 
-    if (redlock_copy_name(lock) || has_hash(lock)) return;
+    if (has_hash(lock)) return;
     hash = hash_names(lock);
     memcpy(lock->copy, lock->token, HASH_AT);
     memcpy(lock->copy + HASH_AT, &hash, sizeof hash);
@@ -369,9 +359,9 @@ bool redlock_has_its_names(const struct redlock_lock *lock)
     return memcmp(lock->copy + HASH_AT, &hash, sizeof hash) == 0;
 }
 #else
-void redlock_note_names(struct redlock_lock *lock)
+static void note_hash(struct redlock_lock *lock)
 {
-    (void)redlock_copy_name(lock);
+    (void)lock;
 }
 
 bool redlock_has_its_names(const struct redlock_lock *lock)
@@ -380,6 +370,21 @@ bool redlock_has_its_names(const struct redlock_lock *lock)
     return true;
 }
 #endif
+
+/* The names of an idle lock may be gone. */
+bool redlock_copy_name(struct redlock_lock *lock)
+{
+    bool fits = lock->name_count == 1 && lock->name.size <= REDLOCK_NAME_COPY_MAX;
+
+    if (redlock_idle(lock)) return false;
+    if (!fits) {
+        note_hash(lock);
+        return false;
+    }
+    memmove(lock->copy, lock->name.bytes, lock->name.size);
+    lock->name.bytes = lock->copy;
+    return true;
+}
 
 void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
 {
@@ -475,11 +480,6 @@ uint64_t redlock_valid_us(const struct redlock_lock *lock, uint64_t now_us)
 bool redlock_idle(const struct redlock_lock *lock)
 {
     return lock_is_idle(lock);
-}
-
-const struct redlock_round *redlock_last_round(const struct redlock_lock *lock)
-{
-    return &lock->round;
 }
 
 enum redlock_vote redlock_vote_of(const struct redlock_lock *lock, unsigned k)

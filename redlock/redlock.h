@@ -769,18 +769,15 @@ enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock,
  * only its own. There is no ticket, since a fenced lock's token is Java's. */
 
 /* Copies the lock's name into the lock, so that the caller's bytes may be reused. An operation on
- * the lock must have begun, or it must have been adopted, and it must not be idle. Otherwise, or if
- * it is a set or the name is longer than REDLOCK_NAME_COPY_MAX, the result is false and nothing has
- * changed. The copy serves until the next redlock_start_acquire,
- * redlock_start_inspect or redlock_adopt. */
+ * the lock must have begun, or it must have been adopted, and it must not be idle. Otherwise the
+ * result is false and nothing has changed. The copy serves until the next redlock_start_acquire,
+ * redlock_start_inspect or redlock_adopt. If the lock is a set, or the name is longer than
+ * REDLOCK_NAME_COPY_MAX, the result is false, too, and a hash of the names (FNV-1a, 32 bits) is
+ * noted in place of the copy, for the present attempt. redlock_has_its_names then reports, until
+ * the lock is idle, whether the caller's bytes are still the same, as far as a hash can. It is also
+ * true if nothing was noted, or if REDLOCK_NAME_COPY_MAX is under 23, which leaves no room for
+ * the hash. */
 bool redlock_copy_name(struct redlock_lock *lock);
-
-/* Copies the name likewise. If the name is too long, or the lock is a set, it notes a hash (FNV-1a,
- * 32 bits) in place of the copy, for the attempt by which the lock is held. redlock_has_its_names
- * then reports, until the lock is idle, whether the caller's bytes are still the same, as far as a
- * hash can. It is also true if nothing was noted, or if REDLOCK_NAME_COPY_MAX is under 23, which
- * leaves no room for the hash. */
-void redlock_note_names(struct redlock_lock *lock);
 bool redlock_has_its_names(const struct redlock_lock *lock);
 
 /* Ends the operation under way with CANCELLED. A waiting acquire is given up, and every key that it
@@ -833,7 +830,8 @@ uint64_t redlock_valid_us(const struct redlock_lock *lock, uint64_t now_us);
  * freed, after redlock_forget(). */
 bool redlock_idle(const struct redlock_lock *lock);
 
-/* One command to all nodes at once, with the votes on it, as sets of node numbers. */
+/* One command to all nodes at once, with the votes on it, as sets of node numbers. The last one is
+ * lock->round, until the lock's next operation. */
 struct redlock_round {
     /* Number among this lock's rounds. A vote counts only for its own round (S8), */
     uint32_t number;
@@ -846,9 +844,6 @@ struct redlock_round {
     uint64_t deadline_at;       /* Votes are waited for until then. */
     uint64_t drift_us;          /* The configured part of the TTL, rounded up, and 2 ms. */
 };
-
-/* The last round. Valid until the lock's next operation. */
-const struct redlock_round *redlock_last_round(const struct redlock_lock *lock);
 
 /* Node k's vote in the last round. */
 enum redlock_vote redlock_vote_of(const struct redlock_lock *lock, unsigned k);
@@ -1379,7 +1374,7 @@ struct redlock_lock {
     uint64_t valid_from, valid_until;   /* Compared with the clock, not believed (S10). */
     uint64_t wait_until;                /* No attempt begins later; 0: one attempt. */
     uint64_t retry_at;
-    struct redlock_round round;
+    struct redlock_round round;         /* To be read, the last one. */
     /* Name of the only resource. For several, bytes is the caller's set, sorted. */
     struct redlock_name name;
     /* The addresses of lock and engine, combined, so that a copy's differ. 0: no engine's. */

@@ -4,7 +4,7 @@
  * Blocking:    redlock_open, redlock_acquire, redlock_extend,
  *              redlock_run_for, redlock_release, redlock_close.
  * Event loop:  redlock_open, then redlock_begin_acquire, redlock_start_extend and its kind on
- *              redlock_engine(c). For each of redlock_fd_count() wait for redlock_events() on
+ *              c->engine. For each of redlock_fd_count() wait for redlock_events() on
  *              redlock_fd(), for redlock_poll_ms(), then call redlock_step(). There are no
  *              callbacks. redlock_loop_epoll.h and its kind do that for epoll, libuv,
  *              libev and GLib.
@@ -128,8 +128,9 @@ struct redlock_parted {
 };
 
 /* It has some 260 KB, so it is better static or in a structure of yours than on a small stack. Must
- * stay where it was opened. Private, but for given_up. */
+ * stay where it was opened. Private, but for engine and given_up. */
 struct redlock_client {
+    /* To start operations on and to ask. Its node_count is 0 if the client is not open. */
     struct redlock engine;
     struct redlock_node nodes[REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)];
     struct redlock_socket sockets[REDLOCK_FDS_MAX];
@@ -307,13 +308,10 @@ uint32_t redlock_valid_ms(const struct redlock_lock *lock);
 
 enum { REDLOCK_READ = 1, REDLOCK_WRITE = 2 };
 
-/* The engine, to start operations on and to ask. */
-struct redlock *redlock_engine(struct redlock_client *c);
-
 /* The number of descriptors that a loop goes over, up to REDLOCK_FDS_MAX. They are one for each
  * node, with engine.wake_ups as many after them that are used only while a lock waits that was
  * started with wall_us, and one for each sentinel. Without sentinels they are the engine's
- * sessions. (A loop over redlock_node_count() that never gives wall_us misses nothing then.) */
+ * sessions. (A loop over engine.node_count that never gives wall_us misses nothing then.) */
 unsigned redlock_fd_count(const struct redlock_client *c);
 
 /* redlock_start_acquire on the client's engine, at this moment, with the wall clock if
@@ -363,8 +361,6 @@ int redlock_poll_ms(const struct redlock_client *c);
 void redlock_part(struct redlock_client *c, struct redlock_lock *lock);
 
 /* ---- Questions ---- */
-
-unsigned redlock_node_count(const struct redlock_client *c);
 
 /* Node k's address as text, without user and password. Valid as long as the client is open. */
 const char *redlock_node_address(const struct redlock_client *c, unsigned k);

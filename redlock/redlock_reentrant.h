@@ -174,17 +174,12 @@ static inline enum redlock_status redlock_scope_end(struct redlock_scope *scope)
     return status;
 }
 
-static inline void redlock_scope_cleanup(struct redlock_scope *scope)
-{
-    (void)redlock_scope_end(scope);
-}
-
 #if defined(__has_attribute)
 #if __has_attribute(cleanup)
-#define REDLOCK_CLEANUP __attribute__((cleanup(redlock_scope_cleanup)))
+#define REDLOCK_CLEANUP __attribute__((cleanup(redlock_scope_end)))
 #endif
 #elif defined(__GNUC__)
-#define REDLOCK_CLEANUP __attribute__((cleanup(redlock_scope_cleanup)))
+#define REDLOCK_CLEANUP __attribute__((cleanup(redlock_scope_end)))
 #endif
 #ifdef REDLOCK_CLEANUP
 #define REDLOCK_SCOPED(name, client, reentrant, owner, request) \

@@ -5,7 +5,7 @@
 /* The refusals of redlock_acquire_request and redlock_release, for a scope that calls neither. */
 static enum redlock_status check_client(const struct redlock_client *c)
 {
-    if (redlock_node_count(c) == 0) return REDLOCK_NOT_OPEN;
+    if (c->engine.node_count == 0) return REDLOCK_NOT_OPEN;
     return redlock_is_forked(c) ? REDLOCK_FORKED : REDLOCK_OK;
 }
 

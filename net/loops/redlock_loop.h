@@ -6,7 +6,7 @@
  *     attach      from now on the loop steps the client: at once, whenever a descriptor is ready,
  *                 and in time
  *     hook        is called after each step, with the step's status. Ask
- *                 redlock_next_done(redlock_engine(client)) which operations have ended,
+ *                 redlock_next_done(&client->engine) which operations have ended,
  *                 and start others
  *     wake        after redlock_start_... (or its kind) outside of the hook: then the operation
  *                 begins at once, not some time later

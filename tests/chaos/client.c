@@ -335,7 +335,7 @@ static void use_kept(struct member *m, struct holding *h)
 {
     uint64_t now = moment_us(), leave_at = now + h->time_us;
     bool sleeps = dice_between(&m->dice, 1, 100) <= SLEEP_PER_CENT;
-    enum redlock_status status = redlock_keep(redlock_engine(&m->client), &h->lock, 0, now);
+    enum redlock_status status = redlock_keep(&m->client.engine, &h->lock, 0, now);
     insist_on_a_verdict(status, "keep");
     if (status == REDLOCK_OK) note(m, moment_us(), "keeps %s %s", h->names, h->token);
     while (status != REDLOCK_LOST && now < leave_at && !told_to_end) {

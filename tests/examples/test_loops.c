@@ -82,7 +82,7 @@ static void hook(void *context, enum redlock_status status)
     if (rig->opens && rig->file_count < 256)
         rig->files[rig->file_count++] = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (status == REDLOCK_FORKED || status == REDLOCK_NOT_OPEN) return;
-    while ((lock = redlock_next_done(redlock_engine(&rig->client))) != NULL) {
+    while ((lock = redlock_next_done(&rig->client.engine)) != NULL) {
         rig->ended++;
         rig->held += redlock_valid_ms(lock) > 0;
     }
@@ -322,8 +322,7 @@ static enum redlock_status start(struct rig *rig, unsigned i, uint32_t wait_ms)
     request.ttl_ms = TTL_MS;
     request.wait_ms = wait_ms;
     request.wall_us = redlock_wall_us();
-    return redlock_start_acquire(redlock_engine(&rig->client), &rig->locks[i], &request,
-                                 redlock_now_us());
+    return redlock_start_acquire(&rig->client.engine, &rig->locks[i], &request, redlock_now_us());
 }
 
 #define FOR_EACH_KIND(kind) \
@@ -355,7 +354,7 @@ static void take_fifty_locks(const struct loop_kind *kind)
     TAP_CHECK(rig->steps < STEPS_MAX, "%u steps", rig->steps);
     for (unsigned i = 0; i < LOCKS_MAX; i++)
         CHECK_STATUS(
-            redlock_start_release(redlock_engine(&rig->client), &rig->locks[i], redlock_now_us()),
+            redlock_start_release(&rig->client.engine, &rig->locks[i], redlock_now_us()),
             REDLOCK_OK);
     redlock_loop_wake(&rig->adapter.loop);
     RUN_UNTIL(rig, rig->ended == 2 * LOCKS_MAX);
@@ -392,7 +391,7 @@ static void wait_in_line(const struct loop_kind *kind)
     TAP_CHECK(rig->steps < STEPS_MAX, "%u steps", rig->steps);
     redlock_close(&rival, CLOSE_MS);
     CHECK_STATUS(
-        redlock_start_release(redlock_engine(&rig->client), &rig->locks[0], redlock_now_us()),
+        redlock_start_release(&rig->client.engine, &rig->locks[0], redlock_now_us()),
         REDLOCK_OK);
     rig_end(rig);
 }
@@ -413,7 +412,7 @@ static void lose_a_server(const struct loop_kind *kind, bool opens)
     RUN_UNTIL(rig, rig->held == 1);
     server_crash(&servers[1]);
     RUN_UNTIL(rig, !votes(&rig->client, 1));
-    CHECK_STATUS(redlock_start_extend(redlock_engine(&rig->client), &rig->locks[0], TTL_MS,
+    CHECK_STATUS(redlock_start_extend(&rig->client.engine, &rig->locks[0], TTL_MS,
                                       redlock_now_us()),
                  REDLOCK_OK);
     redlock_loop_wake(&rig->adapter.loop);
@@ -424,7 +423,7 @@ static void lose_a_server(const struct loop_kind *kind, bool opens)
     server_restart(&servers[1]);
     RUN_UNTIL(rig, all_vote(rig));
     CHECK_STATUS(
-        redlock_start_release(redlock_engine(&rig->client), &rig->locks[0], redlock_now_us()),
+        redlock_start_release(&rig->client.engine, &rig->locks[0], redlock_now_us()),
         REDLOCK_OK);
     redlock_loop_wake(&rig->adapter.loop);
     RUN_UNTIL(rig, redlock_idle(&rig->locks[0]));
@@ -571,7 +570,7 @@ TEST(what_the_loop_refuses_to_watch_is_looked_at_nevertheless)
     rig->adapter.poll.is_refusing = false;
     RUN_UNTIL(rig, rig->adapter.loop.refused == 0);
     CHECK_STATUS(
-        redlock_start_release(redlock_engine(&rig->client), &rig->locks[0], redlock_now_us()),
+        redlock_start_release(&rig->client.engine, &rig->locks[0], redlock_now_us()),
         REDLOCK_OK);
     redlock_loop_wake(&rig->adapter.loop);
     RUN_UNTIL(rig, redlock_idle(&rig->locks[0]));

@@ -209,7 +209,7 @@ static void check_slot(struct slot *slot)
 /* Its last round is one of the caller's or of the keeper's extensions. */
 static void begin_extension(struct slot *slot, uint32_t ttl_ms)
 {
-    slot->extension = redlock_last_round(slot->lock)->number;
+    slot->extension = slot->lock->round.number;
     slot->extend_ttl_ms = ttl_ms;
     slot->extending_until = 0;
     slot->extended_by = 0;
@@ -364,9 +364,8 @@ static void note_extend(const struct word *arguments, struct asked *asked)
     slot = slot_of(asked->token);
     FUZZ_CHECK(slot && !slot->released);
     asked->slot = (unsigned)(slot - w.slots);
-    asked->extension = redlock_last_round(slot->lock)->number;
-    is_late = slot->extension == asked->extension &&
-              w.now_us < redlock_last_round(slot->lock)->deadline_at;
+    asked->extension = slot->lock->round.number;
+    is_late = slot->extension == asked->extension && w.now_us < slot->lock->round.deadline_at;
     FUZZ_CHECK(slot->operation == REDLOCK_COMMAND_EXTEND || slot->kept || is_late);
     if (slot->extension != asked->extension) begin_extension(slot, ttl_ms);
     FUZZ_CHECK(ttl_ms == slot->extend_ttl_ms);

@@ -113,7 +113,7 @@ static void hold_and_leave(struct fighter *f)
     if (acquire(f, SHORT_TTL_MS) != REDLOCK_OK) fail("not acquired");
     uint64_t from = now_us();
     write_down(f->directory, f->kind, from, from + redlock_valid_us(&f->lock, redlock_now_us()), 0);
-    redlock_forget(redlock_engine(&f->client), &f->lock);
+    redlock_forget(&f->client.engine, &f->lock);
     redlock_lock_init(&f->lock);
 }
 

@@ -40,8 +40,8 @@ static inline bool open_client(struct redlock_client *c, const char *nodes)
 static inline bool join(struct redlock_client *c, const char *nodes)
 {
     bool all_vote = open_client(c, nodes) && redlock_connect(c, PATIENCE_MS) == REDLOCK_OK;
-    for (unsigned k = 0; k < redlock_node_count(c); k++)
-        all_vote &= redlock_node_votes(redlock_engine(c), k, redlock_now_us());
+    for (unsigned k = 0; k < c->engine.node_count; k++)
+        all_vote &= redlock_node_votes(&c->engine, k, redlock_now_us());
     return all_vote;
 }
 
@@ -56,19 +56,19 @@ static inline bool open_hasty_client(struct redlock_client *c, const char *nodes
 
 static inline bool votes(struct redlock_client *c, unsigned k)
 {
-    return redlock_node_votes(redlock_engine(c), k, redlock_now_us());
+    return redlock_node_votes(&c->engine, k, redlock_now_us());
 }
 
 static inline enum redlock_trouble trouble(struct redlock_client *c, unsigned k)
 {
-    return redlock_view_node(redlock_engine(c), k, redlock_now_us()).trouble;
+    return redlock_view_node(&c->engine, k, redlock_now_us()).trouble;
 }
 
 /* The library's words about node k. The buffer is static, and valid until the next call. */
 static inline const char *words(struct redlock_client *c, unsigned k)
 {
     static char text[256];
-    redlock_describe_node(redlock_engine(c), k, redlock_now_us(), text, sizeof text);
+    redlock_describe_node(&c->engine, k, redlock_now_us(), text, sizeof text);
     return text;
 }
 

@@ -528,7 +528,7 @@ TEST(the_nodes_of_a_list_are_parted_by_commas_and_white_space_of_any_kind)
     snprintf(list, sizeof list, "\r\n\t127.0.0.1:%d,\n\t 127.0.0.1:%d\r\n127.0.0.1:%d\n",
              nodes[0].port, nodes[1].port, nodes[2].port);
     CHECK(join(&alice, list));
-    CHECK_INT(redlock_node_count(&alice), 3);
+    CHECK_INT(alice.engine.node_count, 3);
     CHECK_STATUS(redlock_acquire(&alice, &lock, "parted", TTL_MS, 0), REDLOCK_OK);
     for (unsigned k = 0; k < 3; k++) CHECK(key_is(&nodes[k], "parted", token_of(&lock)));
     CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
@@ -995,9 +995,8 @@ TEST(a_client_that_is_closed_waits_for_a_new_connection_to_pay_what_it_owes)
         fcntl(fillers[i], F_SETFL, O_NONBLOCK);
         (void)connect(fillers[i], (struct sockaddr *)&address, sizeof address);
     }
-    CHECK_STATUS(redlock_start_release(redlock_engine(&alice), &lock, redlock_now_us()),
-                 REDLOCK_OK);
-    redlock_cancel(redlock_engine(&alice), &lock, redlock_now_us());
+    CHECK_STATUS(redlock_start_release(&alice.engine, &lock, redlock_now_us()), REDLOCK_OK);
+    redlock_cancel(&alice.engine, &lock, redlock_now_us());
     redlock_part(&alice, &lock);
     CHECK_STATUS(redlock_step(&alice), REDLOCK_OK);
     CHECK_INT(redlock_events(&alice, 0), REDLOCK_WRITE);
@@ -1061,7 +1060,7 @@ TEST(what_has_come_counts_before_the_time_that_has_passed)
     server_freeze(&nodes[1]);
     server_freeze(&nodes[2]);
     enum redlock_status begun =
-        redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us());
+        redlock_start_acquire(&alice.engine, &lock, &request, redlock_now_us());
     while (redlock_step(&alice) == REDLOCK_OK && redlock_view_lock(&lock).confirmed == 0 &&
            redlock_lock_status(&lock) == REDLOCK_PENDING) nap_ms(1);
     const unsigned confirmed = redlock_view_lock(&lock).confirmed;
@@ -1093,7 +1092,7 @@ TEST(connecting_ahead_tells_whether_a_quorum_has_a_vote)
     char list[96];
     CHECK(join(&alice, node_list));
     for (unsigned k = 0; k < NODES; k++) CHECK(votes(&alice, k));
-    CHECK_INT(redlock_node_count(&alice), NODES);
+    CHECK_INT(alice.engine.node_count, NODES);
     redlock_close(&alice, CLOSE_MS);
     snprintf(list, sizeof list, "127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d", nodes[0].port,
              refused_port(), refused_port());
@@ -1230,7 +1229,7 @@ TEST(a_lock_goes_over_to_another_client_by_its_token)
     redlock_lock_init(&adopted);
     CHECK(join(&alice, node_list) && join(&bob, node_list));
     CHECK_STATUS(redlock_acquire(&alice, &lock, "adopted", TTL_MS, 0), REDLOCK_OK);
-    CHECK_STATUS(redlock_adopt(redlock_engine(&bob), &adopted,
+    CHECK_STATUS(redlock_adopt(&bob.engine, &adopted,
                                &(struct redlock_request){ .resource = "adopted",
                                                           .resource_size = strlen("adopted") },
                                token_of(&lock), redlock_now_us()),
@@ -1253,7 +1252,7 @@ TEST(s17_a_lock_that_was_adopted_and_not_extended_is_there_when_it_was_parted_fr
     CHECK(join(&alice, node_list) && open_hasty_client(&bob, node_list, 2000));
     CHECK_STATUS(redlock_connect(&bob, PATIENCE_MS), REDLOCK_OK);
     CHECK_STATUS(redlock_acquire(&alice, &lock, "left", TTL_MS, 0), REDLOCK_OK);
-    CHECK_STATUS(redlock_adopt(redlock_engine(&bob), &adopted,
+    CHECK_STATUS(redlock_adopt(&bob.engine, &adopted,
                                &(struct redlock_request){ .resource = "left",
                                                           .resource_size = strlen("left") },
                                token_of(&lock), redlock_now_us()),
@@ -1276,12 +1275,12 @@ TEST(a_wrong_token_adopts_nothing_that_is_there)
     redlock_lock_init(&adopted);
     CHECK(join(&bob, node_list));
     give_to_stranger("not-adopted");
-    CHECK_STATUS(redlock_adopt(redlock_engine(&bob), &adopted,
+    CHECK_STATUS(redlock_adopt(&bob.engine, &adopted,
                                &(struct redlock_request){ .resource = "not-adopted",
                                                           .resource_size = strlen("not-adopted") },
                                "stranger", redlock_now_us()),
                  REDLOCK_BAD_TOKEN);
-    CHECK_STATUS(redlock_adopt(redlock_engine(&bob), &adopted,
+    CHECK_STATUS(redlock_adopt(&bob.engine, &adopted,
                                &(struct redlock_request){ .resource = "not-adopted",
                                                           .resource_size = strlen("not-adopted") },
                                "0123456789012345678901234567890123456789", redlock_now_us()),
@@ -1510,15 +1509,15 @@ TEST(redlock_next_done_never_names_a_lock_that_was_handed_over)
     CHECK(join(&alice, node_list));
     redlock_lock_init(&lock);
     CHECK_STATUS(redlock_acquire(&alice, &lock, "handed over", TTL_MS, 0), REDLOCK_OK);
-    while (redlock_next_done(redlock_engine(&alice))) { }
+    while (redlock_next_done(&alice.engine)) { }
     redlock_part(&alice, &lock);
     while (!key_is_gone(nodes, NODES, "handed over")) {
         CHECK_STATUS(redlock_step(&alice), REDLOCK_OK);
-        CHECK(redlock_next_done(redlock_engine(&alice)) == NULL);
+        CHECK(redlock_next_done(&alice.engine) == NULL);
     }
     for (const uint64_t until = clock_ms() + 100; clock_ms() < until; nap_ms(2)) {
         CHECK_STATUS(redlock_step(&alice), REDLOCK_OK);
-        CHECK(redlock_next_done(redlock_engine(&alice)) == NULL);
+        CHECK(redlock_next_done(&alice.engine) == NULL);
     }
     redlock_close(&alice, CLOSE_MS);
 }

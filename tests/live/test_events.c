@@ -39,7 +39,7 @@ static int shorter(int a, int b)
 static enum redlock_status poll_turn(struct redlock_client *c, int wait_ms)
 {
     struct pollfd fds[SESSIONS_MAX];
-    unsigned count = redlock_engine(c)->session_count;
+    unsigned count = c->engine.session_count;
     for (unsigned k = 0; k < count; k++) {
         unsigned events = redlock_events(c, k);
         fds[k].fd = redlock_fd(c, k);
@@ -77,7 +77,7 @@ static enum redlock_status epoll_turn(struct watch *w, struct redlock_client *c,
 {
     struct epoll_event events[SESSIONS_MAX];
     unsigned ready = 0;
-    for (unsigned k = 0; k < redlock_engine(c)->session_count; k++)
+    for (unsigned k = 0; k < c->engine.session_count; k++)
         if (redlock_fd(c, k) != w->fds[k] || redlock_events(c, k) != w->events[k])
             watch_session(w, c, k);
     int count = epoll_wait(w->epoll, events, SESSIONS_MAX, shorter(redlock_poll_ms(c), wait_ms));
@@ -112,21 +112,20 @@ static enum redlock_status acquire(struct redlock_client *c, struct redlock_lock
         .wait_ms = wait_ms
     };
     enum redlock_status status =
-        redlock_start_acquire(redlock_engine(c), lock, &request, redlock_now_us());
+        redlock_start_acquire(&c->engine, lock, &request, redlock_now_us());
     return status == REDLOCK_OK ? finish(c, lock) : status;
 }
 
 static enum redlock_status extend(struct redlock_client *c, struct redlock_lock *lock,
                                   uint32_t ttl_ms)
 {
-    enum redlock_status status =
-        redlock_start_extend(redlock_engine(c), lock, ttl_ms, redlock_now_us());
+    enum redlock_status status = redlock_start_extend(&c->engine, lock, ttl_ms, redlock_now_us());
     return status == REDLOCK_OK ? finish(c, lock) : status;
 }
 
 static enum redlock_status release(struct redlock_client *c, struct redlock_lock *lock)
 {
-    enum redlock_status status = redlock_start_release(redlock_engine(c), lock, redlock_now_us());
+    enum redlock_status status = redlock_start_release(&c->engine, lock, redlock_now_us());
     return status == REDLOCK_OK ? finish(c, lock) : status;
 }
 
@@ -180,11 +179,10 @@ TEST(an_epoll_loop_acquires_and_releases_across_reconnects)
     CHECK(w.epoll >= 0 && open_client(&alice, node_list));
     for (unsigned i = 0; i < 3; i++) {
         CHECK_STATUS(
-            redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()),
+            redlock_start_acquire(&alice.engine, &lock, &request, redlock_now_us()),
             REDLOCK_OK);
         CHECK_STATUS(finish_with_epoll(&w, &alice, &lock), REDLOCK_OK);
-        CHECK_STATUS(redlock_start_release(redlock_engine(&alice), &lock, redlock_now_us()),
-                     REDLOCK_OK);
+        CHECK_STATUS(redlock_start_release(&alice.engine, &lock, redlock_now_us()), REDLOCK_OK);
         CHECK_STATUS(finish_with_epoll(&w, &alice, &lock), REDLOCK_OK);
         for (unsigned k = 0; k < NODES; k++)
             ASK(&nodes[k], "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
@@ -220,12 +218,11 @@ TEST(an_epoll_loop_gets_from_one_address_of_a_name_to_the_next)
     memset(w.fds, -1, sizeof w.fds);
     CHECK(w.epoll >= 0 && open_client(&alice, node_list));
     for (unsigned k = 0; k < NODES; k++) CHECK(put_dead_address_first(&alice, k));
-    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()),
+    CHECK_STATUS(redlock_start_acquire(&alice.engine, &lock, &request, redlock_now_us()),
                  REDLOCK_OK);
     CHECK_STATUS(finish_with_epoll(&w, &alice, &lock), REDLOCK_OK);
     CHECK_INT(w.refused, 0);
-    CHECK_STATUS(redlock_start_release(redlock_engine(&alice), &lock, redlock_now_us()),
-                 REDLOCK_OK);
+    CHECK_STATUS(redlock_start_release(&alice.engine, &lock, redlock_now_us()), REDLOCK_OK);
     CHECK_STATUS(finish_with_epoll(&w, &alice, &lock), REDLOCK_OK);
     redlock_close(&alice, CLOSE_MS);
     close(w.epoll);
@@ -288,9 +285,9 @@ TEST(a_connection_that_the_engine_gave_up_between_two_steps_does_no_harm)
     CHECK_INT(redlock_events(&alice, 0), REDLOCK_WRITE);
     nap_ms(NODE_TIMEOUT_MS + 100);
     CHECK(let_through(&crowd, &alice));
-    redlock_tick(redlock_engine(&alice), redlock_now_us());
+    redlock_tick(&alice.engine, redlock_now_us());
     CHECK_STATUS(redlock_step(&alice), REDLOCK_OK);
-    CHECK(!redlock_node_votes(redlock_engine(&alice), 0, redlock_now_us()));
+    CHECK(!redlock_node_votes(&alice.engine, 0, redlock_now_us()));
     redlock_close(&alice, 0);
     disperse(&crowd);
 }
@@ -320,13 +317,13 @@ TEST(an_operation_that_has_ended_is_told_once)
     struct redlock_lock lock;
     redlock_lock_init(&lock);
     CHECK(open_client(&alice, node_list));
-    CHECK(redlock_next_done(redlock_engine(&alice)) == NULL);
+    CHECK(redlock_next_done(&alice.engine) == NULL);
     CHECK_STATUS(acquire(&alice, &lock, "done", TTL_MS, 0), REDLOCK_OK);
-    CHECK(redlock_next_done(redlock_engine(&alice)) == &lock);
-    CHECK(redlock_next_done(redlock_engine(&alice)) == NULL);
+    CHECK(redlock_next_done(&alice.engine) == &lock);
+    CHECK(redlock_next_done(&alice.engine) == NULL);
     CHECK_STATUS(release(&alice, &lock), REDLOCK_OK);
-    CHECK(redlock_next_done(redlock_engine(&alice)) == &lock);
-    CHECK(redlock_next_done(redlock_engine(&alice)) == NULL);
+    CHECK(redlock_next_done(&alice.engine) == &lock);
+    CHECK(redlock_next_done(&alice.engine) == NULL);
     redlock_close(&alice, CLOSE_MS);
 }
 
@@ -360,10 +357,10 @@ TEST(a_lock_that_is_moved_in_the_middle_of_everything_goes_on)
     redlock_lock_init(&here);
     redlock_lock_init(&there);
     CHECK(open_client(&alice, node_list));
-    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &here, &request, redlock_now_us()),
+    CHECK_STATUS(redlock_start_acquire(&alice.engine, &here, &request, redlock_now_us()),
                  REDLOCK_OK);
     redlock_step(&alice);
-    redlock_move(redlock_engine(&alice), &there, &here, other_name);
+    redlock_move(&alice.engine, &there, &here, other_name);
     memset(&here, 0xff, sizeof here);
     memset(name, 'x', sizeof name);
     CHECK_STATUS(finish(&alice, &there), REDLOCK_OK);
@@ -380,7 +377,7 @@ TEST(inspect_goes_through_a_loop_too)
     redlock_lock_init(&lock);
     CHECK(open_client(&alice, node_list));
     ASK(&nodes[1], "SET", "sight", "value", "PX", "5000");
-    CHECK_STATUS(redlock_start_inspect(redlock_engine(&alice), &lock, "sight", strlen("sight"),
+    CHECK_STATUS(redlock_start_inspect(&alice.engine, &lock, "sight", strlen("sight"),
                                        sights, redlock_now_us()),
                  REDLOCK_OK);
     CHECK_STATUS(finish(&alice, &lock), REDLOCK_OK);
@@ -403,7 +400,7 @@ TEST(a_waiting_acquire_gets_the_lock_in_the_same_loop_in_which_it_is_released)
     redlock_lock_init(&second);
     CHECK(open_client(&alice, node_list));
     CHECK_STATUS(acquire(&alice, &first, "same-loop", TTL_MS, 0), REDLOCK_OK);
-    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &second, &request, redlock_now_us()),
+    CHECK_STATUS(redlock_start_acquire(&alice.engine, &second, &request, redlock_now_us()),
                  REDLOCK_OK);
     turn_for(&alice, 100);
     CHECK_STATUS(redlock_lock_status(&second), REDLOCK_PENDING);
@@ -428,9 +425,9 @@ TEST(a_waiting_acquire_is_woken_in_a_loop_over_all_sessions)
     redlock_lock_init(&wanted);
     CHECK_STATUS(redlock_open(&alice, node_list, &options, NULL), REDLOCK_OK);
     CHECK(open_client(&bob, node_list));
-    CHECK_INT(redlock_engine(&alice)->session_count, 2 * NODES);
+    CHECK_INT(alice.engine.session_count, 2 * NODES);
     CHECK_STATUS(acquire(&bob, &held, "woken", TTL_MS, 0), REDLOCK_OK);
-    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &wanted, &request, redlock_now_us()),
+    CHECK_STATUS(redlock_start_acquire(&alice.engine, &wanted, &request, redlock_now_us()),
                  REDLOCK_OK);
     turn_for(&alice, 100);
     CHECK_STATUS(redlock_lock_status(&wanted), REDLOCK_PENDING);
@@ -469,14 +466,14 @@ TEST(a_cancelled_acquire_leaves_nothing)
     redlock_lock_init(&lock);
     CHECK(join(&alice, node_list));
     for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "CONFIG", "RESETSTAT");
-    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()),
+    CHECK_STATUS(redlock_start_acquire(&alice.engine, &lock, &request, redlock_now_us()),
                  REDLOCK_OK);
     redlock_step(&alice);       /* The SETs are on their way. */
     if (redlock_lock_status(&lock) == REDLOCK_PENDING) {
-        redlock_cancel(redlock_engine(&alice), &lock, redlock_now_us());
+        redlock_cancel(&alice.engine, &lock, redlock_now_us());
         CHECK_STATUS(redlock_lock_status(&lock), REDLOCK_CANCELLED);
     } else {
-        redlock_start_release(redlock_engine(&alice), &lock, redlock_now_us());
+        redlock_start_release(&alice.engine, &lock, redlock_now_us());
     }
     CHECK_INT(redlock_valid_ms(&lock), 0);
     CHECK(becomes_idle(&alice, &lock));
@@ -495,11 +492,11 @@ TEST(a_waiting_acquire_that_is_cancelled_ends_at_once)
     redlock_lock_init(&lock);
     CHECK(open_client(&alice, node_list));
     for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "SET", "queue", "stranger", "PX", "10000");
-    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()),
+    CHECK_STATUS(redlock_start_acquire(&alice.engine, &lock, &request, redlock_now_us()),
                  REDLOCK_OK);
     turn_for(&alice, 100);
     CHECK_STATUS(redlock_lock_status(&lock), REDLOCK_PENDING);
-    redlock_cancel(redlock_engine(&alice), &lock, redlock_now_us());
+    redlock_cancel(&alice.engine, &lock, redlock_now_us());
     CHECK_STATUS(redlock_lock_status(&lock), REDLOCK_CANCELLED);
     CHECK(becomes_idle(&alice, &lock));
     redlock_close(&alice, CLOSE_MS);
@@ -516,10 +513,10 @@ TEST(a_lock_forgotten_in_the_middle_does_not_disturb_the_next)
     for (unsigned i = 0; i < 10; i++) {
         redlock_lock_init(&lock);
         CHECK_STATUS(
-            redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()),
+            redlock_start_acquire(&alice.engine, &lock, &request, redlock_now_us()),
             REDLOCK_OK);
         redlock_step(&alice);
-        redlock_forget(redlock_engine(&alice), &lock);
+        redlock_forget(&alice.engine, &lock);
         memset(&lock, 0xff, sizeof lock);
     }
     redlock_lock_init(&lock);
@@ -540,7 +537,7 @@ TEST(a_loop_that_has_just_begun_something_does_not_sleep_before_it_has_connected
     };
     redlock_lock_init(&lock);
     CHECK(open_client(&alice, node_list));
-    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()),
+    CHECK_STATUS(redlock_start_acquire(&alice.engine, &lock, &request, redlock_now_us()),
                  REDLOCK_OK);
     CHECK_INT(redlock_poll_ms(&alice), 0);
     CHECK_INT(redlock_fd(&alice, 0), -1);
@@ -595,11 +592,11 @@ TEST(a_loop_that_waits_for_a_lock_sleeps_between_its_attempts)
     for (unsigned k = 0; k < NODES; k++)
         ASK(&nodes[k], "SET", "patience", "stranger", "PX", "10000");
     CHECK_STATUS(redlock_connect(&alice, PATIENCE_MS), REDLOCK_OK);
-    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()),
+    CHECK_STATUS(redlock_start_acquire(&alice.engine, &lock, &request, redlock_now_us()),
                  REDLOCK_OK);
     redlock_step(&alice);
     CHECK(turn_for(&alice, 300) < 2 * TURNS_OF_A_SLEEPER);
-    redlock_cancel(redlock_engine(&alice), &lock, redlock_now_us());
+    redlock_cancel(&alice.engine, &lock, redlock_now_us());
     redlock_close(&alice, CLOSE_MS);
 }
 
@@ -633,7 +630,7 @@ static bool start_all(const char *prefix, uint32_t wait_ms)
             .resource = names[i], .resource_size = strlen(names[i]), .ttl_ms = TTL_MS,
             .wait_ms = wait_ms
         };
-        good &= redlock_start_acquire(redlock_engine(&alice), &many[i], &request,
+        good &= redlock_start_acquire(&alice.engine, &many[i], &request,
                                       redlock_now_us()) == REDLOCK_OK;
     }
     return good;
@@ -662,8 +659,7 @@ static void check_all_at_once(const char *prefix)
     for (unsigned k = 0; k < NODES; k++)
         CHECK_SOON(keys_are(&nodes[k], prefix, MANY) || (poll_turn(&alice, 1), false));
     for (unsigned i = 0; i < MANY; i++)
-        CHECK_STATUS(redlock_start_release(redlock_engine(&alice), &many[i], redlock_now_us()),
-                     REDLOCK_OK);
+        CHECK_STATUS(redlock_start_release(&alice.engine, &many[i], redlock_now_us()), REDLOCK_OK);
     CHECK_INT(finish_all(REDLOCK_OK), MANY);
     for (unsigned i = 0; i < MANY; i++) CHECK(becomes_idle(&alice, &many[i]));
     for (unsigned k = 0; k < NODES; k++) CHECK(keys_are(&nodes[k], prefix, 0));
@@ -675,7 +671,7 @@ TEST(five_hundred_locks_are_acquired_and_released_at_once)
     CHECK_STATUS(redlock_open(&alice, node_list, &options, NULL), REDLOCK_OK);
     check_all_at_once("roomy");
     unsigned told = 0;
-    while (redlock_next_done(redlock_engine(&alice)) != NULL) told++;
+    while (redlock_next_done(&alice.engine) != NULL) told++;
     CHECK_INT(told, MANY);
     redlock_close(&alice, CLOSE_MS);
 }
@@ -713,12 +709,12 @@ TEST(a_node_that_dies_among_five_hundred_locks_takes_none_with_it)
     server_crash(&nodes[0]);
     unsigned won = finish_all(REDLOCK_OK);
     for (unsigned i = 0; i < MANY; i++)
-        redlock_start_release(redlock_engine(&alice), &many[i], redlock_now_us());
+        redlock_start_release(&alice.engine, &many[i], redlock_now_us());
     unsigned released = finish_all(REDLOCK_OK);
     server_restart(&nodes[0]);
     CHECK_INT(won, MANY);
     CHECK_INT(released, MANY);
-    for (unsigned i = 0; i < MANY; i++) redlock_forget(redlock_engine(&alice), &many[i]);
+    for (unsigned i = 0; i < MANY; i++) redlock_forget(&alice.engine, &many[i]);
     redlock_close(&alice, CLOSE_MS);
     for (unsigned k = 1; k < NODES; k++) CHECK(keys_are(&nodes[k], "dying", 0));
 }

@@ -103,7 +103,7 @@ TEST(connections_that_are_killed_twenty_times_a_second_cost_no_holder_its_lock_a
     redlock_lock_init(&lock);
     CHECK_STATUS(redlock_open(&client, node_list, &options, NULL), REDLOCK_OK);
     CHECK_STATUS(redlock_acquire(&client, &lock, "held", HOLD_TTL_MS, WAIT_MS), REDLOCK_OK);
-    CHECK_STATUS(redlock_keep(redlock_engine(&client), &lock, 0, redlock_now_us()), REDLOCK_OK);
+    CHECK_STATUS(redlock_keep(&client.engine, &lock, 0, redlock_now_us()), REDLOCK_OK);
 
     const uint64_t began = clock_ms();
     const pid_t killer = start_killing(), runners[] = { start_running(), start_running() };

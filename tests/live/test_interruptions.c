@@ -230,7 +230,7 @@ TEST(an_acquire_under_way_is_cancelled_by_a_release_of_all)
     struct redlock_lock lock, *only = &lock;
     redlock_lock_init(&lock);
     CHECK(join(&alice, node_list));
-    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()),
+    CHECK_STATUS(redlock_start_acquire(&alice.engine, &lock, &request, redlock_now_us()),
                  REDLOCK_OK);
     CHECK_STATUS(redlock_step(&alice), REDLOCK_OK);
     CHECK_STATUS(redlock_release_all(&alice, &only, 1, PATIENCE_MS), REDLOCK_OK);

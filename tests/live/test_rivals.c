@@ -142,7 +142,7 @@ static bool hold_and_abandon(struct redlock_client *c, struct redlock_lock *lock
         return false;
     uint64_t from = redlock_now_us(), valid_us = redlock_valid_us(lock, from);
     write_down(rival, from, from + valid_us);
-    redlock_forget(redlock_engine(c), lock);
+    redlock_forget(&c->engine, lock);
     redlock_lock_init(lock);
     return true;
 }

@@ -198,7 +198,7 @@ static unsigned votes(void)
 {
     unsigned count = 0;
     for (unsigned k = 0; k < LINES; k++)
-        count += redlock_node_votes(redlock_engine(&client), k, redlock_now_us());
+        count += redlock_node_votes(&client.engine, k, redlock_now_us());
     return count;
 }
 
@@ -208,7 +208,7 @@ static enum redlock_status acquire(uint32_t wait_ms)
         .resource = "door", .resource_size = 4, .ttl_ms = 10000, .wait_ms = wait_ms
     };
     const enum redlock_status status =
-        redlock_start_acquire(redlock_engine(&client), &door, &request, redlock_now_us());
+        redlock_start_acquire(&client.engine, &door, &request, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     while (redlock_lock_status(&door) == REDLOCK_PENDING) turn();
     return redlock_lock_status(&door);
@@ -216,7 +216,7 @@ static enum redlock_status acquire(uint32_t wait_ms)
 
 static void release(void)
 {
-    (void)redlock_start_release(redlock_engine(&client), &door, redlock_now_us());
+    (void)redlock_start_release(&client.engine, &door, redlock_now_us());
     while (redlock_lock_status(&door) == REDLOCK_PENDING) turn();
     redlock_part(&client, &door);
 }
@@ -241,8 +241,7 @@ static void kill_sessions(size_t at)
         cables[k].is_cut = true;
         cables[k].passes = at;
     }
-    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, redlock_now_us()),
-              REDLOCK_OK);
+    CHECK_INT(redlock_start_acquire(&client.engine, &door, &request, redlock_now_us()), REDLOCK_OK);
     while (!are_all_cut() && redlock_now_us() < until) turn();
     CHECK(are_all_cut());
     hang_ups = 0;

@@ -89,7 +89,7 @@ TEST(without_wake_ups_a_client_has_one_connection_to_each_node_and_gets_the_lock
     options.engine.wake_ups = false;
     CHECK_STATUS(redlock_open(&alice, node_list, &options, NULL), REDLOCK_OK);
     CHECK(join(&bob, node_list));
-    CHECK_INT(redlock_engine(&alice)->session_count, NODES);
+    CHECK_INT(alice.engine.session_count, NODES);
     CHECK(hand_over("not-woken", release_it) < PATIENCE_MS);
     redlock_close(&alice, CLOSE_MS);
     redlock_close(&bob, CLOSE_MS);
@@ -234,7 +234,7 @@ TEST(a_key_of_a_set_that_may_not_be_removed_keeps_no_other_from_being_removed)
     redlock_lock_init(&adopted);
     CHECK_STATUS(redlock_acquire_request(&bob, &lock, &request), REDLOCK_OK);
     CHECK_SOON(is_on_all_after_extending(&bob, &lock, "right"));
-    CHECK_STATUS(redlock_adopt(redlock_engine(&alice), &adopted,
+    CHECK_STATUS(redlock_adopt(&alice.engine, &adopted,
                                &(struct redlock_request){ .set = names, .set_count = 2 },
                                token_of(&lock), redlock_now_us()), REDLOCK_OK);
     (void)redlock_release(&alice, &adopted, NULL);

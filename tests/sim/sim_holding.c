@@ -401,7 +401,7 @@ static void saw_woken(struct sim_world *world, const struct model_call *call)
     if (!actor || actor->status != REDLOCK_PENDING || actor->deed != SIM_ACQUIRES) return;
     sim_count(world, SIM_PATH_WOKEN);
     actor->is_woken = true;
-    if (redlock_last_round(lock_of(world, actor))->decided_at == 0)
+    if (lock_of(world, actor)->round.decided_at == 0)
         sim_count(world, SIM_PATH_WOKEN_IN_ATTEMPT);
 }
 

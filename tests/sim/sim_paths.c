@@ -277,7 +277,7 @@ static void saw_won(struct sim_world *world, struct sim_actor *actor,
 static void saw_acquired(struct sim_world *world, struct sim_actor *actor,
                          const struct redlock_lock *lock)
 {
-    const struct redlock_round *round = redlock_last_round(lock);
+    const struct redlock_round *round = &lock->round;
     switch (redlock_lock_status(lock)) {
     case REDLOCK_OK:        saw_won(world, actor, round); return;
     case REDLOCK_TAKEN:     sim_count(world, SIM_PATH_TAKEN); break;
@@ -355,7 +355,7 @@ static void watch_attempt(struct sim_world *world, struct sim_actor *actor,
 {
     const struct redlock *engine = &world->cluster->clients[actor->client].engine;
     const uint64_t now_us = cluster_client_now(world->cluster, actor->client);
-    const struct redlock_round *round = redlock_last_round(lock);
+    const struct redlock_round *round = &lock->round;
     if (round->started_at == actor->round_at) return;
     sim_rules_saw_attempt(world, actor);
     sim_holding_saw_attempt(world, actor);

@@ -252,7 +252,7 @@ static void note_attempt(struct sim_world *world, struct sim_actor *actor)
     memcpy(actor->attempt, text, sizeof actor->attempt);
     token->lock = actor->lock;
     token->life = actor->life;
-    token->started_at = redlock_last_round(lock)->started_at;
+    token->started_at = lock->round.started_at;
     if (actor->fair) token->first_at = 0;       /* The first arrival in this round. */
 }
 
@@ -383,7 +383,7 @@ static void check_servers(struct sim_world *world, const struct sim_actor *actor
 void sim_rules_saw_won(struct sim_world *world, const struct sim_actor *actor)
 {
     const struct redlock_lock *lock = lock_of(world, actor);
-    const struct redlock_round *round = redlock_last_round(lock);
+    const struct redlock_round *round = &lock->round;
     const uint64_t now_us = now_of(world, actor->client), valid_us = redlock_valid_us(lock, now_us);
     char text[REDLOCK_TOKEN_TEXT + 1];
     redlock_token(lock, text);
@@ -421,7 +421,7 @@ static unsigned extended_since(const struct sim_world *world, const struct sim_t
 void sim_rules_saw_extended(struct sim_world *world, struct sim_actor *actor, bool by_keeper)
 {
     const struct redlock_lock *lock = lock_of(world, actor);
-    const struct redlock_round *round = redlock_last_round(lock);
+    const struct redlock_round *round = &lock->round;
     const uint64_t now_us = now_of(world, actor->client),
                    until = now_us + redlock_valid_us(lock, now_us);
     /* The keeper's last one may be shorter. */
@@ -461,7 +461,7 @@ void sim_rules_saw_extended(struct sim_world *world, struct sim_actor *actor, bo
  * unless the client was prevented, which makes the pause no shorter. */
 static bool is_correction(struct sim_world *world, const struct sim_actor *actor)
 {
-    const struct redlock_round *round = redlock_last_round(lock_of(world, actor));
+    const struct redlock_round *round = &lock_of(world, actor)->round;
     const struct sim_token *token = sim_find_token(world, actor->attempt);
     const uint64_t took_us = actor->round_decided_at - actor->round_at;
     if (actor->attempts == 0 || !token || token->outdated == 0 || actor->is_corrected) return false;
@@ -478,7 +478,7 @@ static bool is_correction(struct sim_world *world, const struct sim_actor *actor
 /* S14: a new attempt has begun; the one before it is known from the last look. */
 void sim_rules_saw_attempt(struct sim_world *world, struct sim_actor *actor)
 {
-    const struct redlock_round *round = redlock_last_round(lock_of(world, actor));
+    const struct redlock_round *round = &lock_of(world, actor)->round;
     const struct sim_token *before = sim_find_token(world, actor->attempt);
     const bool was_outdated = before && before->outdated != 0;
     const uint64_t decided_at = actor->round_decided_at;
@@ -512,7 +512,7 @@ void sim_rules_saw_attempt(struct sim_world *world, struct sim_actor *actor)
 void sim_rules_look_at_lock(struct sim_world *world, struct sim_actor *actor)
 {
     const struct redlock_lock *lock = lock_of(world, actor);
-    const struct redlock_round *round = redlock_last_round(lock);
+    const struct redlock_round *round = &lock->round;
     const uint64_t now_us = now_of(world, actor->client), valid_us = redlock_valid_us(lock, now_us);
     const unsigned votes = count_bits(round->granted) + count_bits(round->refused) +
                            count_bits(round->unknown) + count_bits(round->not_asked);

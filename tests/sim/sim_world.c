@@ -193,7 +193,7 @@ static void note_request(struct sim_world *world, struct sim_actor *actor,
     actor->attempts = 0;
     actor->guarded = 0;
     /* The last round belonged to another token. */
-    actor->round_at = redlock_last_round(lock)->started_at;
+    actor->round_at = lock->round.started_at;
     actor->failed_to_extend = actor->adopted = false;
     actor->ttl_ms = request->ttl_ms;
     actor->min_validity_ms = request->min_validity_ms;
@@ -254,7 +254,7 @@ static bool is_yielding(const struct sim_world *world, const struct sim_actor *a
     const struct redlock_lock *lock = cluster_lock(world->cluster, actor->client, actor->lock);
     return redlock_lock_status(lock) == REDLOCK_PENDING &&
            redlock_attempt_status(lock) == REDLOCK_TAKEN &&
-           redlock_last_round(lock)->started_at !=
+           lock->round.started_at !=
                cluster_client_now(world->cluster, actor->client);
 }
 

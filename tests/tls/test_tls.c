@@ -133,11 +133,11 @@ static long handshake_bytes(void)
 /* After a failure it is, until the next handshake. */
 static bool is_away(unsigned k)
 {
-    switch (redlock_view_node(redlock_engine(&alice), k, redlock_now_us()).trouble) {
+    switch (redlock_view_node(&alice.engine, k, redlock_now_us()).trouble) {
     case REDLOCK_TROUBLE_UNREACHABLE:
     case REDLOCK_TROUBLE_SILENT:
     case REDLOCK_TROUBLE_CLOSED: return true;
-    default:                     return !redlock_view_node(redlock_engine(&alice), k,
+    default:                     return !redlock_view_node(&alice.engine, k,
                                                            redlock_now_us()).is_settled;
     }
 }
@@ -153,14 +153,14 @@ static void survive_cuts(long first, long step, long count, bool stops)
     TAP_CONTEXT("after %ld bytes and every %ld behind them%s", first, step,
                 stops ? ", and nothing more" : "");
     tls = open_secure(&alice, list, stops ? HASTE_MS : PATIENCE_MS);
-    for (unsigned k = 0; k < redlock_node_count(&alice); k++) {
+    for (unsigned k = 0; k < alice.engine.node_count; k++) {
         uint64_t until = clock_ms() + 2 * SOON_MS;
         do (void)redlock_run_for(&alice, NULL, 5);
         while (is_away(k) && clock_ms() < until);
         TAP_CHECK(!is_away(k), "node %u, cut after %ld bytes, does not find back", k,
                   first + (long)k * step);
     }
-    CHECK(lost >= redlock_node_count(&alice));
+    CHECK(lost >= alice.engine.node_count);
     redlock_close(&alice, 100);
     redlock_tls_close(tls);
 }
@@ -622,7 +622,7 @@ static void fail_in_time(int version, uint32_t node_timeout_ms, const char *word
     snprintf(list, sizeof list, "rediss://127.0.0.1:%u", (unsigned)start_flood(version));
     tls = open_secure(&alice, list, node_timeout_ms);
     CHECK_STATUS(redlock_connect(&alice, FLOOD_MS / 2), REDLOCK_NO_QUORUM);
-    redlock_describe_node(redlock_engine(&alice), 0, redlock_now_us(), text, sizeof text);
+    redlock_describe_node(&alice.engine, 0, redlock_now_us(), text, sizeof text);
     TAP_CHECK(strstr(text, words) != NULL, "'%s' is not said, but '%s'", words, text);
     CHECK(clock_ms() - began < FLOOD_MS / 2);
     redlock_close(&alice, 100);

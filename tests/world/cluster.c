@@ -627,7 +627,7 @@ static uint64_t later(uint64_t a, uint64_t b)
  * lost, before it ends. */
 static uint64_t due_at(struct cluster *cluster, unsigned client, struct cluster_lock *lock)
 {
-    const struct redlock_round *round = redlock_last_round(&lock->lock);
+    const struct redlock_round *round = &lock->lock.round;
     const uint64_t round_ends_at =
         round->started_at + (uint64_t)cluster->config.node_timeout_ms * 1000;
     const uint64_t now_us = cluster_client_now(cluster, client),

@@ -118,7 +118,7 @@ static bool hear(struct breaking *b, struct ask_all *all, unsigned k, struct red
 static bool counts(struct breaking *b, unsigned k)
 {
     enum redlock_trouble trouble =
-        redlock_view_node(redlock_engine(&b->session->client), k, redlock_now_us()).trouble;
+        redlock_view_node(&b->session->client.engine, k, redlock_now_us()).trouble;
 
     return trouble == REDLOCK_TROUBLE_NONE || trouble == REDLOCK_TROUBLE_RESTARTED;
 }
@@ -495,7 +495,7 @@ static void print_json(struct breaking *b, enum redlock_status status)
 static int break_in_session(struct session *session, const struct settings *settings,
                             bool is_patient)
 {
-    unsigned count = redlock_node_count(&session->client);
+    unsigned count = session->client.engine.node_count;
     struct breaking b = {
         .session = session, .settings = settings, .is_patient = is_patient, .count = count,
         .quorum = redlock_quorum(count)

@@ -95,7 +95,7 @@ static bool listen_if_asked(struct exporter *e)
 
 static int export(struct exporter *e)
 {
-    for (unsigned k = 0; k < redlock_node_count(&e->session->client); k++)
+    for (unsigned k = 0; k < e->session->client.engine.node_count; k++)
         (void)node_label(&e->session->client, k, e->names[k]);
     if (!listen_if_asked(e)) return EXIT_TROUBLE;
     if (e->wishes->once) run_once(e);

@@ -78,7 +78,7 @@ static void ask_node(struct pinging *p, unsigned k, const struct redlock_name *w
         return;
     }
     track->asked_at = now;
-    track->is_pending = redlock_ask(redlock_engine(&p->session->client), &track->question, k, words,
+    track->is_pending = redlock_ask(&p->session->client.engine, &track->question, k, words,
                                     1, track->reply, sizeof track->reply, now) == REDLOCK_OK;
     if (track->is_pending) track->sent++;
     else                   track->unsent++;
@@ -115,7 +115,7 @@ static void ping_all(struct pinging *p)
                false);
     for (unsigned k = 0; k < p->count; k++) {
         if (!p->tracks[k].is_pending) continue;
-        redlock_forget_question(redlock_engine(&p->session->client), &p->tracks[k].question);
+        redlock_forget_question(&p->session->client.engine, &p->tracks[k].question);
         if (p->session->signal) p->tracks[k].sent--;       /* It has not had its time. */
         end_question(&p->tracks[k], p->session->signal != 0);
     }
@@ -170,7 +170,7 @@ static unsigned lost(const struct track *track)
 /* Why it has no connection; NULL: it has one. */
 static const char *trouble_of(const struct pinging *p, unsigned k, char text[TROUBLE_TEXT_MAX])
 {
-    struct redlock *engine = redlock_engine(&p->session->client);
+    struct redlock *engine = &p->session->client.engine;
     uint64_t now = redlock_now_us();
     enum redlock_trouble trouble = redlock_view_node(engine, k, now).trouble;
 
@@ -282,7 +282,7 @@ static int ping_in_session(struct pinging *p)
 {
     enum redlock_status status;
 
-    p->count = redlock_node_count(&p->session->client);
+    p->count = p->session->client.engine.node_count;
     session_connect_all(p->session);
     ping_all(p);
     conclude(p);

@@ -37,7 +37,7 @@ unsigned removal_of(struct session *session, const void *name, size_t name_size,
     ask_all_wait(&all, session,
                  redlock_now_us() +
                      (uint64_t)session->settings->options.engine.node_timeout_ms * 1000);
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+    for (unsigned k = 0; k < session->client.engine.node_count; k++) {
         bool has_answered = ask_all_answer(&all, k, &item);
         removed += has_answered && item.type == REDLOCK_ITEM_INTEGER && item.integer > 0;
         if (!has_answered && item.type == REDLOCK_ITEM_ERROR)

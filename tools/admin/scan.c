@@ -112,7 +112,7 @@ static void wait_until(struct scan *s, uint64_t until)
 static bool counts(struct scan *s, unsigned k)
 {
     enum redlock_trouble trouble =
-        redlock_view_node(redlock_engine(&s->session->client), k, redlock_now_us()).trouble;
+        redlock_view_node(&s->session->client.engine, k, redlock_now_us()).trouble;
 
     return (trouble == REDLOCK_TROUBLE_NONE || trouble == REDLOCK_TROUBLE_RESTARTED) &&
            !s->lines[k].is_refused;
@@ -120,7 +120,7 @@ static bool counts(struct scan *s, unsigned k)
 
 static bool has_restarted(struct scan *s, unsigned k)
 {
-    return redlock_view_node(redlock_engine(&s->session->client), k, redlock_now_us()).trouble ==
+    return redlock_view_node(&s->session->client.engine, k, redlock_now_us()).trouble ==
            REDLOCK_TROUBLE_RESTARTED;
 }
 
@@ -155,7 +155,7 @@ static void hear(struct scan *s, unsigned k)
     line->size = line->at = 0;
     if (!line->is_asked) return;
     if (is_pending(line))
-        redlock_forget_question(redlock_engine(&s->session->client), &line->question);
+        redlock_forget_question(&s->session->client.engine, &line->question);
     if (line->question.status == REDLOCK_OK && !line->question.is_cut)
         read_answer(s, k);
     if (!line->bytes) line->away_until = redlock_now_us() + PAUSE_US;
@@ -170,7 +170,7 @@ static void ask(struct scan *s, unsigned k, unsigned arguments)
 
     line->is_asked =
         counts(s, k) && line->away_until <= now &&
-        redlock_ask(redlock_engine(&s->session->client), &line->question, k, s->arguments,
+        redlock_ask(&s->session->client.engine, &line->question, k, s->arguments,
                     arguments, line->buffer, sizeof line->buffer, now) == REDLOCK_OK;
     if (line->is_asked) session_step(s->session);
     while (is_pending(line) && redlock_now_us() < until && !s->session->fault)
@@ -729,7 +729,7 @@ enum redlock_status scan_nodes(struct session *session, const struct scan_order 
     s->session = session;
     s->order = order;
     s->counts = counts;
-    s->count = redlock_node_count(&session->client);
+    s->count = session->client.engine.node_count;
     *counts = (struct scan_counts){ .nodes = s->count };
     session_connect_all(session);       /* A key on the last one would not be found. */
     go_through_all(s);

@@ -171,7 +171,7 @@ static int scan_in_session(struct session *session, const struct settings *setti
 {
     struct show show = {
         .session = session, .settings = settings, .wishes = asked,
-        .count = redlock_node_count(&session->client), .began_at = redlock_now_us(),
+        .count = session->client.engine.node_count, .began_at = redlock_now_us(),
         .shows_progress = !settings->output.json && isatty(STDERR_FILENO)
     };
     struct scan_order order = {

@@ -166,7 +166,7 @@ static bool choose_words(const struct asking *asking, unsigned k)
 static void ask(struct asking *asking, unsigned k)
 {
     struct course *course = &courses[k];
-    struct redlock *engine = redlock_engine(&asking->session->client);
+    struct redlock *engine = &asking->session->client.engine;
 
     while (course->step < asking->last_step && !choose_words(asking, k)) course->step++;
     if (course->step == asking->last_step) {
@@ -212,7 +212,7 @@ static bool advance(struct asking *asking, unsigned k)
         course->is_pending = false;
         course->is_over = status != REDLOCK_OK;
         if (status == REDLOCK_PENDING)
-            redlock_forget_question(redlock_engine(&asking->session->client), &course->question);
+            redlock_forget_question(&asking->session->client.engine, &course->question);
         if (course->is_over) return false;
         take_answer(asking, k);
     }
@@ -231,7 +231,7 @@ static void forget_all(struct asking *asking)
 {
     for (unsigned k = 0; k < asking->survey->count; k++) {
         if (courses[k].is_pending)
-            redlock_forget_question(redlock_engine(&asking->session->client), &courses[k].question);
+            redlock_forget_question(&asking->session->client.engine, &courses[k].question);
         courses[k].is_pending = false;
     }
 }
@@ -291,7 +291,7 @@ static void note_host(struct survey_node *node, int fd)
 
 static void note_node(struct asking *asking, unsigned k)
 {
-    struct redlock *engine = redlock_engine(&asking->session->client);
+    struct redlock *engine = &asking->session->client.engine;
     struct survey_node *node = &asking->survey->nodes[k];
     uint64_t now = redlock_now_us();
 
@@ -324,7 +324,7 @@ enum redlock_status survey_nodes(struct session *session, const struct survey_wi
     uint64_t began_at;
 
     memset(survey, 0, sizeof *survey);
-    survey->count = redlock_node_count(&session->client);
+    survey->count = session->client.engine.node_count;
     survey->quorum = redlock_quorum(survey->count);
     survey->is_quick = wishes->rate_us == 0;
     survey->has_permissions = wishes->key != NULL;

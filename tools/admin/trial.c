@@ -78,7 +78,7 @@ static void leave_untried(struct survey_node *node)
 /* False: there is nothing to be released. */
 static bool acquire_and_extend(struct trial *t, uint32_t ttl_ms)
 {
-    struct redlock *engine = redlock_engine(&t->session->client);
+    struct redlock *engine = &t->session->client.engine;
     struct redlock_lock *lock = &t->session->lock;
     struct redlock_request request;
 
@@ -127,7 +127,7 @@ void trial_run(struct session *session, const char *prefix, bool is_managed, str
     choose_name(&t, prefix, is_managed && !strchr(prefix, '{'));
     if (acquire_and_extend(&t, guard_ms > 0 && guard_ms < 2 * TRIAL_TTL_MS ? guard_ms / 2
                                                                            : TRIAL_TTL_MS) &&
-        redlock_start_release(redlock_engine(&session->client), &session->lock, redlock_now_us()) ==
+        redlock_start_release(&session->client.engine, &session->lock, redlock_now_us()) ==
             REDLOCK_OK) {
         (void)session_finish(session);
         note_votes(&t, "to release");

@@ -66,7 +66,7 @@ static void count_waiters(struct lock *lock, struct session *session)
     ask_all_wait(&all, session,
                  redlock_now_us() +
                      (uint64_t)session->settings->options.engine.node_timeout_ms * 1000);
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+    for (unsigned k = 0; k < session->client.engine.node_count; k++) {
         if (!ask_all_answer(&all, k, &item) || item.type != REDLOCK_ITEM_INTEGER) continue;
         lock->has_waiters = true;
         if (item.integer > 0 && (uint64_t)item.integer > lock->waiters)
@@ -376,7 +376,7 @@ static void draw_all(FILE *file, const struct watching *w)
                    text_time(time, redlock_wall_us()), text_duration(interval, w->interval_ms));
     (void)print_to(file, "%-*s  %-*s %*s%8s", width, "resource", STATE_WIDTH, "state", CELL_WIDTH,
                    "left", "in line");
-    for (unsigned k = 0; k < redlock_node_count(&w->session->client); k++)
+    for (unsigned k = 0; k < w->session->client.engine.node_count; k++)
         (void)print_to(file, "    node %-2u", k);
     (void)fputs("  holder\n", file);
     for (unsigned i = 0; i < w->count; i++) draw_lock(file, w, &w->locks[i], width);

@@ -76,7 +76,7 @@ static void turn(struct keeper *keeper, uint64_t until_us)
 {
     struct pollfd polled[BENCH_NODES_MAX];
     struct redlock_client *c = &keeper->client;
-    unsigned count = redlock_node_count(c), ready = 0;
+    unsigned count = c->engine.node_count, ready = 0;
     uint64_t now = redlock_now_us(), left_ns = until_us > now ? (until_us - now) * 1000 : 0;
     int ms = redlock_poll_ms(c);
 
@@ -96,7 +96,7 @@ static void turn(struct keeper *keeper, uint64_t until_us)
 /* All of them, as fast as they come. */
 static void acquire_all(struct keeper *keeper)
 {
-    struct redlock *r = redlock_engine(&keeper->client);
+    struct redlock *r = &keeper->client.engine;
     uint64_t until_us = redlock_now_us() + (uint64_t)KEEPER_ACQUIRE_S * 1000000;
     struct redlock_lock *lock;
     unsigned held = 0;
@@ -118,7 +118,7 @@ static void acquire_all(struct keeper *keeper)
             enum redlock_status status = redlock_lock_status(lock);
             if (status == REDLOCK_OK) status = redlock_keep(r, lock, 0, redlock_now_us());
             if (status != REDLOCK_OK) fail("a lock is not acquired", redlock_status_text(status));
-            ((struct kept *)lock)->round = redlock_last_round(lock)->number;
+            ((struct kept *)lock)->round = lock->round.number;
             held++;
         }
         turn(keeper, until_us);
@@ -130,7 +130,7 @@ static void acquire_all(struct keeper *keeper)
 static void look(struct keeper *keeper)
 {
     for (unsigned i = 0; i < keeper->options->concurrency; i++) {
-        const struct redlock_round *round = redlock_last_round(&keeper->locks[i].lock);
+        const struct redlock_round *round = &keeper->locks[i].lock.round;
         uint32_t fresh = round->number - keeper->locks[i].round;
         size_t slot = (size_t)((round->started_at - keeper->began_us) / KEEPER_SLOT_US);
         if (fresh == 0) continue;

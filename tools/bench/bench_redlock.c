@@ -88,9 +88,9 @@ static void set_sizes(struct face *f, struct redlock_options *o)
 static void complain_of_nodes(struct face *f, enum redlock_status status)
 {
     fprintf(stderr, "redlock-bench: %s\n", redlock_status_text(status));
-    for (unsigned k = 0; k < redlock_node_count(&f->client); k++) {
+    for (unsigned k = 0; k < f->client.engine.node_count; k++) {
         char text[160];
-        redlock_describe_node(redlock_engine(&f->client), k, redlock_now_us(), text, sizeof text);
+        redlock_describe_node(&f->client.engine, k, redlock_now_us(), text, sizeof text);
         fprintf(stderr, "  %s: %s\n", redlock_node_address(&f->client, k), text);
     }
 }
@@ -179,7 +179,7 @@ static struct face_lock *take_lock(struct face *f)
         rest(f, l);
     }
     struct face_lock *l = take_oldest(f);
-    redlock_forget(redlock_engine(&f->client), &l->lock);
+    redlock_forget(&f->client.engine, &l->lock);
     return l;
 }
 
@@ -209,7 +209,7 @@ static void *events_open(const struct bench_options *options)
     struct face *f = loop_open(options);
     if (!f) return NULL;
     f->ring = allocate(FACE_EVENTS, sizeof *f->ring);
-    redlock_use_events(redlock_engine(&f->client), &f->events, f->ring, FACE_EVENTS);
+    redlock_use_events(&f->client.engine, &f->events, f->ring, FACE_EVENTS);
     return f;
 }
 
@@ -242,7 +242,7 @@ static void loop_acquire(void *context, struct bench_slot *slot)
     f->of_slot[slot->number] = l;
     struct redlock_request request = request_for(f, l->key, slot->key_size);
     enum redlock_status status =
-        redlock_start_acquire(redlock_engine(&f->client), &l->lock, &request, redlock_now_us());
+        redlock_start_acquire(&f->client.engine, &l->lock, &request, redlock_now_us());
     if (status != REDLOCK_OK) fail("redlock_start_acquire", status);
 }
 
@@ -251,7 +251,7 @@ static void loop_release(void *context, struct bench_slot *slot)
     struct face *f = context;
     struct face_lock *l = f->of_slot[slot->number];
     enum redlock_status status =
-        redlock_start_release(redlock_engine(&f->client), &l->lock, redlock_now_us());
+        redlock_start_release(&f->client.engine, &l->lock, redlock_now_us());
     if (status != REDLOCK_OK) fail("redlock_start_release", status);
 }
 
@@ -259,7 +259,7 @@ static void loop_release(void *context, struct bench_slot *slot)
  * anything else sends it to rest. */
 static struct bench_slot *take_done(struct face *f)
 {
-    struct face_lock *l = (struct face_lock *)redlock_next_done(redlock_engine(&f->client));
+    struct face_lock *l = (struct face_lock *)redlock_next_done(&f->client.engine);
     if (!l) return NULL;
     bool is_won = !l->slot->is_held && redlock_lock_status(&l->lock) == REDLOCK_OK;
     l->slot->won = is_won;
@@ -271,7 +271,7 @@ static struct bench_slot *take_done(struct face *f)
 static unsigned wait_for_nodes(const struct face *f, uint64_t until_ns)
 {
     struct pollfd polled[BENCH_NODES_MAX];
-    unsigned count = redlock_node_count(&f->client), ready = 0;
+    unsigned count = f->client.engine.node_count, ready = 0;
     int ms = redlock_poll_ms(&f->client);
     for (unsigned k = 0; k < count; k++) {
         unsigned events = redlock_events(&f->client, k);

@@ -66,7 +66,7 @@ static double ask(struct bench_servers *s, unsigned k)
     static const struct redlock_name words[] = {
         { .bytes = "INFO", .size = 4 }, { .bytes = "cpu", .size = 3 }
     };
-    struct redlock *r = redlock_engine(&s->client);
+    struct redlock *r = &s->client.engine;
 
     if (redlock_ask(r, &s->question, k, words, 2, s->buffer, sizeof s->buffer, redlock_now_us()) !=
         REDLOCK_OK)
@@ -82,6 +82,6 @@ double bench_servers_cpu_us(struct bench_servers *s)
     double seconds = 0;
 
     (void)redlock_step(&s->client);
-    for (unsigned k = 0; k < redlock_node_count(&s->client); k++) seconds += ask(s, k);
+    for (unsigned k = 0; k < s->client.engine.node_count; k++) seconds += ask(s, k);
     return seconds * 1e6;
 }

@@ -139,7 +139,7 @@ static void open_waiter(const struct waiters *w, struct waiter *one)
     if (status == REDLOCK_OK) status = redlock_connect(&one->client, BENCH_CONNECT_MS);
     if (status != REDLOCK_OK) fail("a waiter does not connect", redlock_status_text(status));
     redlock_lock_init(&one->lock);
-    redlock_use_events(redlock_engine(&one->client), &one->events, one->ring, WAITERS_EVENTS_KEPT);
+    redlock_use_events(&one->client.engine, &one->events, one->ring, WAITERS_EVENTS_KEPT);
     one->events.kinds = REDLOCK_EVENT_BIT(REDLOCK_EVENT_SENT);
     one->think_until = WAITERS_NEVER;
     for (unsigned k = 0; k < WAITERS_SESSIONS_MAX; k++) one->watched[k].fd = -1;
@@ -182,7 +182,7 @@ static void watch(const struct waiters *w, unsigned number, unsigned k)
 static void step(const struct waiters *w, unsigned number)
 {
     struct waiter *one = w->all[number];
-    struct redlock *r = redlock_engine(&one->client);
+    struct redlock *r = &one->client.engine;
     enum redlock_status status = redlock_step_ready(&one->client, one->ready);
     uint64_t at, now;
 
@@ -223,9 +223,8 @@ static void acquire(struct waiters *w, struct waiter *one)
     one->acquire_at = bench_now_ns();
     one->queued_at = WAITERS_NEVER;
     one->polls = 0;
-    one->round = one->polled = redlock_last_round(&one->lock)->number;
-    status =
-        redlock_start_acquire(redlock_engine(&one->client), &one->lock, &request, redlock_now_us());
+    one->round = one->polled = one->lock.round.number;
+    status = redlock_start_acquire(&one->client.engine, &one->lock, &request, redlock_now_us());
     if (status != REDLOCK_OK) fail("redlock_start_acquire", redlock_status_text(status));
 }
 
@@ -234,14 +233,14 @@ static void release(struct waiters *w, struct waiter *one)
     w->findings->holders -= !w->is_alone;
     w->findings->release_at = bench_now_ns();
     enum redlock_status status =
-        redlock_start_release(redlock_engine(&one->client), &one->lock, redlock_now_us());
+        redlock_start_release(&one->client.engine, &one->lock, redlock_now_us());
     if (status != REDLOCK_OK) fail("redlock_start_release", redlock_status_text(status));
 }
 
 /* Attempts since it last began. Lost ones count when they are made, whoever wins. */
 static void count_attempts(struct waiters *w, struct waiter *one)
 {
-    uint32_t round = redlock_last_round(&one->lock)->number;
+    uint32_t round = one->lock.round.number;
 
     if (is_measured(w, bench_now_ns())) w->findings->attempts += round - one->round;
     one->round = round;
@@ -267,7 +266,7 @@ static unsigned count_bits(unsigned set)
  * those that pass it. */
 static void note_queued(struct waiters *w, struct waiter *one)
 {
-    const struct redlock_round *round = redlock_last_round(&one->lock);
+    const struct redlock_round *round = &one->lock.round;
     unsigned answers = count_bits(round->granted | round->refused),
              wanted = w->options->fair ? 2 : 1;
 
@@ -308,7 +307,7 @@ static void count_waiting(struct waiters *w, struct waiter *one)
 
 static void count_win(struct waiters *w, struct waiter *one, uint64_t now)
 {
-    const struct redlock_round *round = redlock_last_round(&one->lock);
+    const struct redlock_round *round = &one->lock.round;
     struct findings *f = w->findings;
     uint64_t took = now - f->release_at, sample = f->won++;
 
@@ -341,7 +340,7 @@ static void advance(struct waiters *w, struct waiter *one)
 
     if (!one->is_holder) count_attempts(w, one);
     if (!one->is_holder) note_queued(w, one);
-    if (!redlock_next_done(redlock_engine(&one->client))) return;
+    if (!redlock_next_done(&one->client.engine)) return;
     if (one->is_holder) {
         one->is_holder = false;
         if (w->is_alone) one->think_until = now + w->options->hold_ns;
@@ -450,8 +449,8 @@ static void close_all(struct waiters *w)
 {
     for (unsigned i = 0; i < w->count; i++) {
         struct waiter *one = w->all[i];
-        redlock_cancel(redlock_engine(&one->client), &one->lock, redlock_now_us());
-        (void)redlock_start_release(redlock_engine(&one->client), &one->lock, redlock_now_us());
+        redlock_cancel(&one->client.engine, &one->lock, redlock_now_us());
+        (void)redlock_start_release(&one->client.engine, &one->lock, redlock_now_us());
         redlock_close(&one->client, WAITERS_CLOSE_MS);
         free(one->far);
         free(one);

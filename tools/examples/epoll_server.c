@@ -84,7 +84,7 @@ static void note(struct seat *seat)
 
     if (redlock_valid_ms(&seat->lock) > 0 && seat->is_held) return;
     if (status == REDLOCK_OK)
-        status = redlock_keep(redlock_engine(&client), &seat->lock, 0, redlock_now_us());
+        status = redlock_keep(&client.engine, &seat->lock, 0, redlock_now_us());
     seat->is_held = status == REDLOCK_OK;
     tell(seat->fd, seat->is_held ? "held" : redlock_status_text(status));
     if (!seat->is_held) leave(seat);
@@ -97,7 +97,7 @@ static void hook(void *context, enum redlock_status status)
 
     (void)context;
     if (status != REDLOCK_OK) fprintf(stderr, "epoll_server: %s\n", redlock_status_text(status));
-    while ((lock = redlock_next_done(redlock_engine(&client))) != NULL) note((struct seat *)lock);
+    while ((lock = redlock_next_done(&client.engine)) != NULL) note((struct seat *)lock);
 }
 
 static void hear(struct seat *seat)

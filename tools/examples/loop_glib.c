@@ -82,7 +82,7 @@ static void note(struct editor *e)
     if (redlock_valid_ms(&e->lock) > 0) {
         if (!e->is_kept) printf("editing %s\n", e->document);
         if (!e->is_kept)
-            e->is_kept = redlock_keep(redlock_engine(&e->client), &e->lock, 0, redlock_now_us()) ==
+            e->is_kept = redlock_keep(&e->client.engine, &e->lock, 0, redlock_now_us()) ==
                          REDLOCK_OK;
         return;                 /* An extension that failed is tried again. */
     }
@@ -100,7 +100,7 @@ static void hook(void *context, enum redlock_status status)
     struct editor *e = context;
 
     if (status != REDLOCK_OK) fprintf(stderr, "loop_glib: %s\n", redlock_status_text(status));
-    while (redlock_next_done(redlock_engine(&e->client)))
+    while (redlock_next_done(&e->client.engine))
         if (e->document) note(e);
 }
 

@@ -41,7 +41,7 @@ static void finish(struct ev_loop *loop, ev_timer *timer, int events)
            redlock_valid_ms(&job->lock) > 0 ? "done" : "done too late");
     job->is_over = true;
     running--;
-    redlock_start_release(redlock_engine(&client), &job->lock, redlock_now_us());
+    redlock_start_release(&client.engine, &job->lock, redlock_now_us());
     redlock_loop_wake(&adapter.loop);           /* This is not the hook. */
 }
 
@@ -81,7 +81,7 @@ static void hook(void *context, enum redlock_status status)
 
     (void)context;
     if (status != REDLOCK_OK) fprintf(stderr, "loop_libev: %s\n", redlock_status_text(status));
-    while ((lock = redlock_next_done(redlock_engine(&client))) != NULL) note((struct job *)lock);
+    while ((lock = redlock_next_done(&client.engine)) != NULL) note((struct job *)lock);
 }
 
 static void begin(struct job *job, unsigned number)

@@ -43,7 +43,7 @@ static void do_work(uv_timer_t *timer)
 static void look_at_nodes(uv_timer_t *timer)
 {
     struct service *s = timer->data;
-    struct redlock *r = redlock_engine(&s->client);
+    struct redlock *r = &s->client.engine;
     uint64_t now_us = redlock_now_us();
     char words[80];
 
@@ -83,7 +83,7 @@ static void note(struct service *s)
         stand(s);
     } else if (!uv_is_active((uv_handle_t *)&s->work)) {
         printf("leads\n");
-        (void)!redlock_keep(redlock_engine(&s->client), &s->lock, 0, redlock_now_us());
+        (void)!redlock_keep(&s->client.engine, &s->lock, 0, redlock_now_us());
         uv_timer_start(&s->work, do_work, 0, WORK_MS);
     } else if (status != REDLOCK_OK) {
         printf("leads for another %u ms: %s\n", (unsigned)redlock_valid_ms(&s->lock),
@@ -97,7 +97,7 @@ static void hook(void *context, enum redlock_status status)
     struct service *s = context;
 
     if (status != REDLOCK_OK) fprintf(stderr, "loop_libuv: %s\n", redlock_status_text(status));
-    while (redlock_next_done(redlock_engine(&s->client))) note(s);
+    while (redlock_next_done(&s->client.engine)) note(s);
 }
 
 /* Detach, then release, since a blocking call is for the time in which the loop no longer knows the

@@ -88,7 +88,7 @@ static void write_sets(struct text *text, uint16_t granted, uint16_t refused, ui
 
 static void write_round(struct text *text, const struct redlock_lock *lock, uint64_t now_us)
 {
-    const struct redlock_round *round = redlock_last_round(lock);
+    const struct redlock_round *round = &lock->round;
     json_open(text, "round", '{');
     json_number(text, "number", round->number);
     json_text(text, "command",
@@ -149,7 +149,7 @@ static void write_lock(struct text *text, const struct stage *stage, unsigned c)
     json_text(text, "status", redlock_status_text(redlock_lock_status(lock)));
     json_text(text, "attempt", redlock_status_text(redlock_attempt_status(lock)));
     json_bool(text, "pending", redlock_lock_status(lock) == REDLOCK_PENDING);
-    json_text(text, "token", redlock_last_round(lock)->number > 0 ? token : "");
+    json_text(text, "token", lock->round.number > 0 ? token : "");
     json_number(text, "ttlMs", lock->ttl_ms);
     json_number(text, "validUs",
                 stage_holds(stage, c) ? (int64_t)cluster_valid_us(stage->cluster, c, 0) : 0);

@@ -25,10 +25,10 @@ static bool is_pending(const struct ask_all *all, unsigned k)
 
 void ask_all_begin(struct ask_all *all, struct session *session)
 {
-    struct redlock *engine = redlock_engine(&session->client);
+    struct redlock *engine = &session->client.engine;
 
     assert(all->argument_count > 0);
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+    for (unsigned k = 0; k < session->client.engine.node_count; k++) {
         if (is_pending(all, k)) continue;
         all->is_asked[k] =
             redlock_ask(engine, &all->questions[k], k, all->arguments, all->argument_count,
@@ -39,7 +39,7 @@ void ask_all_begin(struct ask_all *all, struct session *session)
 
 void ask_all_wait(struct ask_all *all, struct session *session, uint64_t until_us)
 {
-    unsigned count = redlock_node_count(&session->client), k = 0;
+    unsigned count = session->client.engine.node_count, k = 0;
 
     while (!session->fault && redlock_now_us() < until_us) {
         for (k = 0; k < count && !is_pending(all, k); k++) {
@@ -79,9 +79,9 @@ bool ask_all_answer(struct ask_all *all, unsigned k, struct redlock_item *item)
 
 void ask_all_end(struct ask_all *all, struct session *session)
 {
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+    for (unsigned k = 0; k < session->client.engine.node_count; k++) {
         if (is_pending(all, k))
-            redlock_forget_question(redlock_engine(&session->client), &all->questions[k]);
+            redlock_forget_question(&session->client.engine, &all->questions[k]);
     }
 }
 

@@ -32,7 +32,7 @@ static bool is_lasting(const struct session_note *note)
 
 bool nodes_are_hopeless(const struct session *session)
 {
-    unsigned count = redlock_node_count(&session->client), lasting = 0;
+    unsigned count = session->client.engine.node_count, lasting = 0;
 
     assert(count > 0);
     for (unsigned k = 0; k < count; k++) lasting += is_lasting(&session->notes[k]);

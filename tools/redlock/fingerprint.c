@@ -24,13 +24,13 @@ static void insert(const uint8_t *ids[], unsigned known, const uint8_t *id)
 
 struct fingerprint fingerprint_take(struct redlock_client *client)
 {
-    struct fingerprint fingerprint = { .count = redlock_node_count(client) };
+    struct fingerprint fingerprint = { .count = client->engine.node_count };
     const uint8_t *ids[REDLOCK_NODES_MAX];
     uint8_t count = (uint8_t)fingerprint.count;
     uint32_t hash = hash_bytes(2166136261u, &count, 1);
 
     for (unsigned k = 0; k < fingerprint.count; k++) {
-        const uint8_t *id = redlock_view_node(redlock_engine(client), k, redlock_now_us()).run_id;
+        const uint8_t *id = redlock_view_node(&client->engine, k, redlock_now_us()).run_id;
         if (id) insert(ids, fingerprint.known++, id);
     }
     for (unsigned i = 0; i < fingerprint.known; i++)

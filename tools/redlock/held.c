@@ -43,7 +43,7 @@ void held_look(struct held *held, struct session *session, const char *resource,
     ask_all_begin(&ticket, session);
     ask_all_wait(&value, session, until);
     ask_all_wait(&ticket, session, until);
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+    for (unsigned k = 0; k < session->client.engine.node_count; k++) {
         if (ask_all_answer(&value, k, &item)) read_name(held, &item, token);
         if (ask_all_answer(&ticket, k, &item) && item_number(&item) > held->ticket)
             held->ticket = item_number(&item);

@@ -67,15 +67,14 @@ static void find_leader(struct leader *leader, struct session *session)
     session_connect(session);
     ask_all_begin(&all, session);
     ask_all_wait(&all, session, redlock_now_us() + timeout_us);
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+    for (unsigned k = 0; k < session->client.engine.node_count; k++) {
         if (!ask_all_answer(&all, k, &item)) {
             if (item.type == REDLOCK_ITEM_ERROR)
                 item_note_refusal(&item, &session->notes[k],
                                   "to read the leader takes ~RESOURCE#leader +get: ");
             continue;
         }
-        leader->answers +=
-            redlock_node_votes(redlock_engine(&session->client), k, redlock_now_us());
+        leader->answers += redlock_node_votes(&session->client.engine, k, redlock_now_us());
         hear(leader, &item);
     }
     ask_all_end(&all, session);
@@ -85,9 +84,9 @@ static void find_leader(struct leader *leader, struct session *session)
 static void print_json(const struct leader *leader, struct session *session,
                        enum redlock_status status)
 {
-    unsigned quorum = redlock_quorum(redlock_node_count(&session->client));
+    unsigned quorum = redlock_quorum(session->client.engine.node_count);
 
-    assert(leader->answers <= redlock_node_count(&session->client));
+    assert(leader->answers <= session->client.engine.node_count);
     if (session->signal)              status = REDLOCK_CANCELLED;
     else if (status == REDLOCK_TAKEN) status = REDLOCK_OK;
     output_json_begin(stdout, &session->settings->output, NULL, status, NULL);
@@ -120,7 +119,7 @@ int leader_command(struct session *session, struct settings *settings)
         return EXIT_TROUBLE;
     }
     find_leader(&leader, session);
-    count = redlock_node_count(&session->client);
+    count = session->client.engine.node_count;
     /* Others may know a later one. */
     if (leader.answers < redlock_quorum(count)) leader.epoch = 0;
     status = leader.answers < redlock_quorum(count) ? REDLOCK_NO_QUORUM

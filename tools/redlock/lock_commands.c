@@ -55,7 +55,7 @@ const char *kind_text(const struct session *session, char text[KIND_TEXT_MAX])
  * when it is known for how long: nodes are asked behind the first attempt. */
 static bool is_worth_telling(const struct session *session, enum redlock_status why)
 {
-    bool is_first = redlock_last_round(&session->lock)->number == 1;
+    bool is_first = session->lock.round.number == 1;
 
     if (session->output->json) return false;
     if (why == REDLOCK_NO_QUORUM || why == REDLOCK_TOO_LATE) return true;
@@ -94,7 +94,7 @@ static void watch_attempts(struct session *session, struct patience *patience)
  * vote leaves UNKNOWN. */
 static bool may_be_granted(const struct session *session)
 {
-    unsigned count = redlock_node_count(&session->client), may = 0;
+    unsigned count = session->client.engine.node_count, may = 0;
     uint64_t now = redlock_now_us();
 
     assert(count > 0);
@@ -157,7 +157,7 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
                                  uint32_t extension_limit)
 {
     const struct settings *settings = session->settings;
-    struct redlock *engine = redlock_engine(&session->client);
+    struct redlock *engine = &session->client.engine;
     struct redlock_request request = request_of(session);
     struct patience patience = { .told = REDLOCK_OK };
     enum redlock_status status;
@@ -188,8 +188,7 @@ enum redlock_status release_lock(struct session *session)
 {
     enum redlock_status status;
 
-    status =
-        redlock_start_release(redlock_engine(&session->client), &session->lock, redlock_now_us());
+    status = redlock_start_release(&session->client.engine, &session->lock, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     session_step(session);
     while (redlock_lock_status(&session->lock) == REDLOCK_PENDING && !session->fault)
@@ -214,7 +213,7 @@ static uint32_t ttl_to_hold(const struct settings *settings, uint64_t hold_us)
 
 static enum redlock_status extend_once(struct session *session, uint32_t ttl_ms)
 {
-    enum redlock_status status = redlock_start_extend(redlock_engine(&session->client),
+    enum redlock_status status = redlock_start_extend(&session->client.engine,
                                                       &session->lock, ttl_ms, redlock_now_us());
 
     assert(ttl_ms > 0 && ttl_ms <= REDLOCK_TTL_MS_MAX);
@@ -227,7 +226,7 @@ static enum redlock_status extend_once(struct session *session, uint32_t ttl_ms)
 
 bool lock_is_refused(const struct session *session)
 {
-    unsigned count = redlock_node_count(&session->client), refused = 0;
+    unsigned count = session->client.engine.node_count, refused = 0;
 
     assert(count > 0);
     for (unsigned k = 0; k < count; k++)
@@ -414,7 +413,7 @@ int acquire_command(struct session *session, struct settings *settings)
 /* Only nodes that are connected are asked to extend, or to release at once. */
 static enum redlock_status adopt(struct session *session)
 {
-    struct redlock *engine = redlock_engine(&session->client);
+    struct redlock *engine = &session->client.engine;
     const struct redlock_request what = request_of(session);
 
     assert(session->settings->token);
@@ -427,7 +426,7 @@ static enum redlock_status extend(struct session *session)
     enum redlock_status status = adopt(session);
 
     if (status == REDLOCK_OK)
-        status = redlock_start_extend(redlock_engine(&session->client), &session->lock,
+        status = redlock_start_extend(&session->client.engine, &session->lock,
                                       session->settings->ttl_ms, redlock_now_us());
     return status == REDLOCK_OK ? session_finish(session) : status;
 }
@@ -469,7 +468,7 @@ int extend_command(struct session *session, struct settings *settings)
 
 enum redlock_status judge_release(const struct session *session, enum redlock_status status)
 {
-    unsigned count = redlock_node_count(&session->client);
+    unsigned count = session->client.engine.node_count;
 
     assert(count > 0);
     return status == REDLOCK_OK &&
@@ -489,7 +488,7 @@ void report_release(struct session *session, enum redlock_status status)
         return;
     }
     say_of_resource("released on %u of %u nodes%s", redlock_view_lock(&session->lock).confirmed,
-                    redlock_node_count(&session->client),
+                    session->client.engine.node_count,
                     status == REDLOCK_OK ? "" : "; the others may keep it until its TTL ends");
     if (status != REDLOCK_OK || session->output->verbose) report_unreleased(session);
 }
@@ -532,8 +531,7 @@ static enum redlock_status keep_for(struct session *session, struct process *pro
 {
     const struct redlock_lock *lock = &session->lock;
     uint64_t now = redlock_now_us();
-    enum redlock_status status =
-        redlock_keep(redlock_engine(&session->client), &session->lock, 0, now);
+    enum redlock_status status = redlock_keep(&session->client.engine, &session->lock, 0, now);
     struct votes votes;
 
     assert(process->pid > 0);

@@ -232,8 +232,8 @@ static void put_line(const struct line *line, struct session *session, enum log_
     if (line->is_json) {
         report_json_end(line->file, session);
     } else {
-        put_number(line, "quorum", redlock_quorum(redlock_node_count(client)));
-        (void)print_to(line->file, "nodes=%u\n", redlock_node_count(client));
+        put_number(line, "quorum", redlock_quorum(client->engine.node_count));
+        (void)print_to(line->file, "nodes=%u\n", client->engine.node_count);
     }
     (void)outbox_send(OUTLET_LOG, (uint32_t)at);
 }
@@ -279,6 +279,6 @@ void log_restarts(struct session *session)
     unsigned restarted = session->news.restarted;
 
     session->news.restarted = 0;
-    for (unsigned k = 0; k < redlock_node_count(&session->client) && restarted >> k; k++)
+    for (unsigned k = 0; k < session->client.engine.node_count && restarted >> k; k++)
         if (restarted >> k & 1) log_node(session, LOG_RESTARTED, k, NULL);
 }

@@ -186,14 +186,14 @@ static void meter_give_up(const struct redlock_lock *lock)
 
 static void name_nodes(const struct redlock_client *client)
 {
-    for (unsigned k = 0; k < redlock_node_count(client); k++)
+    for (unsigned k = 0; k < client->engine.node_count; k++)
         meter.name_of[k] = node_label(client, k, meter.names[k]);
     meter.metrics.node_names = meter.name_of;
 }
 
 static void meter_begin(struct redlock_client *client)
 {
-    meter.engine = redlock_engine(client);
+    meter.engine = &client->engine;
     if (meter.has_begun) redlock_metrics_change(&meter.metrics, meter.engine);
     else                 redlock_metrics_init(&meter.metrics, meter.engine, meter.slots, SLOTS);
     meter.has_begun = true;

@@ -46,8 +46,7 @@ static void note_trouble(struct session *session, unsigned k, enum redlock_troub
         note->came_late = trouble == REDLOCK_TROUBLE_NOSCRIPT &&
                           redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_UNKNOWN;
     note->trouble = trouble;
-    redlock_describe_node(redlock_engine(&session->client), k, now_us, note->text,
-                          sizeof note->text);
+    redlock_describe_node(&session->client.engine, k, now_us, note->text, sizeof note->text);
     text_cut_echo(note->text);
     if (trouble == REDLOCK_TROUBLE_AHEAD)
         describe_ahead(note, session->settings->options.engine.ticket_skew_ms);
@@ -56,7 +55,7 @@ static void note_trouble(struct session *session, unsigned k, enum redlock_troub
 /* So many that the others are no quorum. */
 static bool are_too_many(const struct session *session, enum redlock_trouble trouble)
 {
-    unsigned count = redlock_node_count(&session->client), with = 0;
+    unsigned count = session->client.engine.node_count, with = 0;
 
     assert(count > 0);
     for (unsigned k = 0; k < count; k++) with += session->notes[k].trouble == trouble;
@@ -76,22 +75,22 @@ enum redlock_status notes_attempt_status(const struct session *session)
 /* A node that has restarted votes on plain locks earlier than on those with a ticket. */
 static bool gives_no_ticket(struct session *session, unsigned k, uint64_t now_us)
 {
-    struct redlock *engine = redlock_engine(&session->client);
+    struct redlock *engine = &session->client.engine;
 
-    assert(k < redlock_node_count(&session->client));
+    assert(k < session->client.engine.node_count);
     return session->wants_ticket && redlock_node_votes(engine, k, now_us) &&
            !redlock_view_node(engine, k, now_us).gives_tickets;
 }
 
 void notes_take(struct session *session)
 {
-    struct redlock *engine = redlock_engine(&session->client);
+    struct redlock *engine = &session->client.engine;
     uint64_t now = redlock_now_us();
 
-    if (redlock_last_round(&session->lock)->number != session->noted_round)
+    if (session->lock.round.number != session->noted_round)
         memset(session->notes, 0, sizeof session->notes);
-    session->noted_round = redlock_last_round(&session->lock)->number;
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+    session->noted_round = session->lock.round.number;
+    for (unsigned k = 0; k < session->client.engine.node_count; k++) {
         enum redlock_trouble trouble = redlock_view_node(engine, k, now).trouble;
         bool is_voting = trouble == REDLOCK_TROUBLE_NONE && gives_no_ticket(session, k, now);
         if (!is_worth_a_note(trouble) && !is_voting) continue;

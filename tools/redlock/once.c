@@ -36,7 +36,7 @@ void once_is_due(struct once *once, const struct settings *settings, const struc
 /* One round. PENDING: a signal came, or nothing works any longer. */
 static enum redlock_status ask_for_marks(struct once *once, struct session *session)
 {
-    struct redlock *engine = redlock_engine(&session->client);
+    struct redlock *engine = &session->client.engine;
     enum redlock_status status =
         redlock_start_mark(engine, &once->mark, &session->lock, &once->period, redlock_now_us());
 
@@ -61,7 +61,7 @@ static void pause_until(struct session *session, uint64_t until_us)
 /* Nodes that may take part: those that may have forgotten a mark stay so. */
 static unsigned count_able(const struct once *once, const struct session *session)
 {
-    unsigned count = redlock_node_count(&session->client), able = count;
+    unsigned count = session->client.engine.node_count, able = count;
 
     for (unsigned k = 0; k < count; k++)
         if (once->mark.nodes[k].vote == REDLOCK_VOTE_NOT_ASKED)
@@ -74,7 +74,7 @@ static bool is_worth_another(const struct once *once, const struct session *sess
                              enum redlock_status status)
 {
     return status == REDLOCK_NO_QUORUM &&
-           count_able(once, session) >= redlock_quorum(redlock_node_count(&session->client));
+           count_able(once, session) >= redlock_quorum(session->client.engine.node_count);
 }
 
 /* The lock is kept meanwhile. Nodes that do not answer may be back within the time that a lock
@@ -82,7 +82,7 @@ static bool is_worth_another(const struct once *once, const struct session *sess
 static enum redlock_status mark(struct once *once, struct session *session)
 {
     const struct settings *settings = session->settings;
-    struct redlock *engine = redlock_engine(&session->client);
+    struct redlock *engine = &session->client.engine;
     uint64_t pause_us = (uint64_t)settings->options.engine.retry_ms * 1000;
     uint64_t until = redlock_now_us() + (uint64_t)settings->ttl_ms * 1000;
     enum redlock_status status;
@@ -108,7 +108,7 @@ static unsigned count_votes(const struct once *once, const struct session *sessi
 {
     unsigned count = 0;
 
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++)
+    for (unsigned k = 0; k < session->client.engine.node_count; k++)
         count += once->mark.nodes[k].vote == vote;
     return count;
 }
@@ -135,7 +135,7 @@ static const char *describe_seen(const struct once *once, char *text, size_t siz
 static void say_already(const struct once *once, struct session *session)
 {
     bool is_quorum = count_votes(once, session, REDLOCK_VOTE_REFUSED) >=
-                     redlock_quorum(redlock_node_count(&session->client));
+                     redlock_quorum(session->client.engine.node_count);
     char seen[REDLOCK_WHO_MAX + TEXT_DURATION_MAX + 16];
 
     if (session->output->quiet && !session->output->verbose) return;
@@ -152,11 +152,10 @@ static const char *describe_vote(const struct once *once, struct session *sessio
 {
     const char *words = once->mark.nodes[k].words;
 
-    assert(k < redlock_node_count(&session->client));
+    assert(k < session->client.engine.node_count);
     if (once->mark.nodes[k].vote == REDLOCK_VOTE_REFUSED) return "it has another's mark";
     if (words && words[0] != '\0') return words;
-    redlock_describe_node(redlock_engine(&session->client), k, redlock_now_us(), text,
-                          TROUBLE_TEXT_MAX);
+    redlock_describe_node(&session->client.engine, k, redlock_now_us(), text, TROUBLE_TEXT_MAX);
     return strcmp(text, "ok") == 0 ? "it does not have the lock, or did not answer in time" : text;
 }
 
@@ -164,7 +163,7 @@ static void say_votes(const struct once *once, struct session *session)
 {
     char text[TROUBLE_TEXT_MAX];
 
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+    for (unsigned k = 0; k < session->client.engine.node_count; k++) {
         if (once->mark.nodes[k].vote == REDLOCK_VOTE_GRANTED) continue;
         report_with_advice(session, k, describe_vote(once, session, k, text), NULL);
     }
@@ -172,12 +171,12 @@ static void say_votes(const struct once *once, struct session *session)
 
 static bool any_is_forgetful(const struct once *once, const struct session *session)
 {
-    return count_able(once, session) < redlock_node_count(&session->client);
+    return count_able(once, session) < session->client.engine.node_count;
 }
 
 static void say_no_quorum(const struct once *once, struct session *session)
 {
-    unsigned count = redlock_node_count(&session->client),
+    unsigned count = session->client.engine.node_count,
              refused = count_votes(once, session, REDLOCK_VOTE_REFUSED);
     char seen[REDLOCK_WHO_MAX + TEXT_DURATION_MAX + 16];
 
@@ -224,7 +223,7 @@ void once_json(FILE *file, const struct once *once, struct session *session)
     if (who) (void)print_to(file, "\"at_ms\":%" PRIu64 ",\"by\":", once->mark.seen_wall_us / 1000);
     if (who) json_text(file, who);
     (void)fputs(who ? ",\"nodes\":[" : "\"nodes\":[", file);
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++)
+    for (unsigned k = 0; k < session->client.engine.node_count; k++)
         json_vote(file, once, session, k);
     (void)fputs("]},", file);
 }
@@ -243,7 +242,7 @@ int once_ask(struct once *once, struct session *session)
     else if (session->output->verbose && !once->period.looks_only)
         say_of_resource("the period is marked on %u of %u nodes so far",
                         count_votes(once, session, REDLOCK_VOTE_GRANTED),
-                        redlock_node_count(&session->client));
+                        session->client.engine.node_count);
     switch (status) {
     case REDLOCK_OK:        return 0;
     case REDLOCK_ALREADY:   return EXIT_ALREADY;

@@ -26,7 +26,7 @@ void proclaim_begin(struct proclamation *p, struct session *session, const char 
 
     assert(as && redlock_ticket(&session->lock) > 0);
     memset(p, 0, sizeof *p);
-    redlock_value(redlock_engine(&session->client), &session->lock, p->value);
+    redlock_value(&session->client.engine, &session->lock, p->value);
     (void)print_text(p->epoch, sizeof p->epoch, "%" PRIu64, redlock_ticket(&session->lock));
     (void)print_text(p->ttl, sizeof p->ttl, "%" PRIu32, settings->ttl_ms);
     say_script(&p->proclaim, proclaim_script, p, settings);

@@ -42,7 +42,7 @@ void publish_watch(struct session *session)
         settings->redisson)
         return;
     if (all.argument_count == 0 && is_waiting) begin(session);
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) hear(session, k);
+    for (unsigned k = 0; k < session->client.engine.node_count; k++) hear(session, k);
 }
 
 void publish_end(struct session *session)

@@ -114,7 +114,7 @@ void readers_look(struct readers *readers, struct session *session, const char *
     char most[8];
     uint64_t until =
         redlock_now_us() + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
-    unsigned count = redlock_node_count(&session->client);
+    unsigned count = session->client.engine.node_count;
 
     *readers = (struct readers){ .count = 0 };
     told = (struct told){ .count = 0 };

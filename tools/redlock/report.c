@@ -70,7 +70,7 @@ static const char *trouble_advice(const struct output *output, enum redlock_trou
 void report_with_advice(const struct session *session, unsigned k, const char *text,
                         const char *advice)
 {
-    assert(k < redlock_node_count(&session->client));
+    assert(k < session->client.engine.node_count);
     say("node %u (%s): %s%s%s%s", k, redlock_node_address(&session->client, k), text,
         advice ? " (" : "", advice ? advice : "", advice ? ")" : "");
 }
@@ -100,7 +100,7 @@ static const char *advice_on(const struct session *session, const char *text,
 
 const char *report_advice(const struct session *session, unsigned k, const char *text)
 {
-    assert(k < redlock_node_count(&session->client));
+    assert(k < session->client.engine.node_count);
     return advice_on(session, text, session->notes[k].trouble);
 }
 
@@ -120,7 +120,7 @@ static bool report_trouble(struct session *session, unsigned k)
 {
     const struct session_note *note = &session->notes[k];
 
-    assert(k < redlock_node_count(&session->client));
+    assert(k < session->client.engine.node_count);
     if (note->is_voting)
         report_with_advice(session, k, note->text,
                            session->output->has_no_ticket_option
@@ -135,8 +135,8 @@ static bool report_trouble(struct session *session, unsigned k)
 /* A node that would have got the script if the round had not been over has not voted yet. */
 static enum redlock_vote vote_so_far(const struct session *session, unsigned k)
 {
-    assert(k < redlock_node_count(&session->client));
-    if (redlock_last_round(&session->lock)->number == 0) return REDLOCK_VOTE_NOT_ASKED;
+    assert(k < session->client.engine.node_count);
+    if (session->lock.round.number == 0) return REDLOCK_VOTE_NOT_ASKED;
     return session->notes[k].came_late ? REDLOCK_VOTE_PENDING : redlock_vote_of(&session->lock, k);
 }
 
@@ -150,13 +150,13 @@ static void report_node(struct session *session, unsigned k, bool owes_answer)
 
 void report_nodes(struct session *session)
 {
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++)
+    for (unsigned k = 0; k < session->client.engine.node_count; k++)
         report_node(session, k, redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_UNKNOWN);
 }
 
 void report_unreleased(struct session *session)
 {
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+    for (unsigned k = 0; k < session->client.engine.node_count; k++) {
         enum redlock_vote vote = redlock_vote_of(&session->lock, k);
         report_node(session, k, vote == REDLOCK_VOTE_UNKNOWN || vote == REDLOCK_VOTE_PENDING);
     }
@@ -166,9 +166,9 @@ void report_unreleased(struct session *session)
  * grant the round before had that. */
 static bool had_time(const struct session *session, unsigned k)
 {
-    const struct redlock_round *round = redlock_last_round(&session->lock);
+    const struct redlock_round *round = &session->lock.round;
 
-    assert(k < redlock_node_count(&session->client));
+    assert(k < session->client.engine.node_count);
     if (round->decided_at != 0) return false;
     return session->missing >> k & 1 || redlock_now_us() - round->started_at >= ROUND_SHORT_US;
 }
@@ -177,7 +177,7 @@ void report_loss(struct session *session)
 {
     const char *text, *advice;
 
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+    for (unsigned k = 0; k < session->client.engine.node_count; k++) {
         enum redlock_vote vote = vote_so_far(session, k);
         if (vote == REDLOCK_VOTE_GRANTED || report_trouble(session, k)) continue;
         if (vote == REDLOCK_VOTE_PENDING && !had_time(session, k)) continue;
@@ -188,7 +188,7 @@ void report_loss(struct session *session)
 
 void report_same_servers(struct session *session)
 {
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++)
+    for (unsigned k = 0; k < session->client.engine.node_count; k++)
         if (session->notes[k].trouble == REDLOCK_TROUBLE_SAME_SERVER)
             (void)report_trouble(session, k);
 }
@@ -197,7 +197,7 @@ const char *report_why_missing(const struct session *session, unsigned k, const 
 {
     const struct session_note *note = &session->notes[k];
 
-    assert(k < redlock_node_count(&session->client));
+    assert(k < session->client.engine.node_count);
     if (is_trouble(note)) {
         *advice = advice_on(session, note->text, note->trouble);
         return note->text;
@@ -246,11 +246,11 @@ static const char *describe_holder(struct session *session, char *text, size_t s
 /* Nodes that can vote by now, and did not fail to answer the last round. */
 static unsigned count_voters(struct session *session)
 {
-    struct redlock *engine = redlock_engine(&session->client);
+    struct redlock *engine = &session->client.engine;
     unsigned count = 0;
     uint64_t now = redlock_now_us();
 
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+    for (unsigned k = 0; k < session->client.engine.node_count; k++) {
         bool answers = redlock_vote_of(&session->lock, k) != REDLOCK_VOTE_UNKNOWN;
         bool votes = session->wants_ticket ? redlock_view_node(engine, k, now).gives_tickets
                                            : redlock_node_votes(engine, k, now);
@@ -261,7 +261,7 @@ static unsigned count_voters(struct session *session)
 
 static unsigned quorum_of(struct session *session)
 {
-    return redlock_quorum(redlock_node_count(&session->client));
+    return redlock_quorum(session->client.engine.node_count);
 }
 
 static const char *reserved_end(const char *name)
@@ -309,7 +309,7 @@ static const char *describe_mistake(const char *const *names, unsigned count, ch
 static const char *describe_detail(struct session *session, enum redlock_status status, char *text,
                                    size_t size)
 {
-    unsigned count = redlock_node_count(&session->client), voters = count_voters(session);
+    unsigned count = session->client.engine.node_count, voters = count_voters(session);
 
     text[0] = '\0';
     if (status == REDLOCK_TAKEN) return describe_holder(session, text, size);
@@ -380,7 +380,7 @@ void report_validity(struct session *session, const char *what)
     say_of_resource("%s for %s, granted by %u of %u nodes so far%s", what,
                     text_duration(duration, redlock_valid_ms(&session->lock)),
                     redlock_view_lock(&session->lock).confirmed,
-                        redlock_node_count(&session->client),
+                        session->client.engine.node_count,
                     ticket);
     report_nodes(session);
 }
@@ -406,7 +406,7 @@ static void json_node(FILE *file, struct session *session, unsigned k)
     enum redlock_vote vote = vote_so_far(session, k);
     bool is_well = !is_trouble(note) || vote == REDLOCK_VOTE_GRANTED;
 
-    assert(k < redlock_node_count(&session->client));
+    assert(k < session->client.engine.node_count);
     (void)print_to(file, "%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
     json_text(file, redlock_node_address(&session->client, k));
     (void)print_to(file, ",\"vote\":\"%s\",\"trouble\":", report_vote_name(vote));
@@ -420,6 +420,6 @@ static void json_node(FILE *file, struct session *session, unsigned k)
 void report_json_end(FILE *file, struct session *session)
 {
     (void)print_to(file, "\"quorum\":%u,\"nodes\":[", quorum_of(session));
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) json_node(file, session, k);
+    for (unsigned k = 0; k < session->client.engine.node_count; k++) json_node(file, session, k);
     (void)fputs("]}\n", file);
 }

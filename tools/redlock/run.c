@@ -145,7 +145,7 @@ static void begin_keeping(struct run *run)
         run->leave_until = now + (uint64_t)holding->hold_at_least_ms * 1000;
     if (holding->max_hold_ms > 0) run->hold_until = now + (uint64_t)holding->max_hold_ms * 1000;
     if (holding->max_extensions > 0 &&
-        redlock_keep(redlock_engine(&run->session->client), &run->session->lock, hold_ms, now) !=
+        redlock_keep(&run->session->client.engine, &run->session->lock, hold_ms, now) !=
             REDLOCK_OK)
         run->valid_until = now;     /* It has ended meanwhile. */
 }
@@ -366,7 +366,7 @@ static void set_environment(struct run *run)
     const struct redlock_lock *lock = &run->session->lock;
     char value[REDLOCK_VALUE_TEXT + 1], kind[KIND_TEXT_MAX];
 
-    redlock_value(redlock_engine(&run->session->client), lock, value);
+    redlock_value(&run->session->client.engine, lock, value);
     guardian_set(&run->guardian, "REDLOCK_TOKEN=%.*s%s%s", REDLOCK_TOKEN_TEXT, value,
                  kind_text(run->session, kind), value + REDLOCK_TOKEN_TEXT);
     if (redlock_view_lock(lock).slot > 0)

@@ -32,7 +32,7 @@ static void listen_to_events(struct session *session)
         trace_begin(&session->trace, &session->client, settings->trace);
         session->trace.news = &session->news;
     } else if (settings->output.log || settings->meter) {
-        redlock_use_events(redlock_engine(&session->client), &session->events, session->ring,
+        redlock_use_events(&session->client.engine, &session->events, session->ring,
                            SESSION_EVENTS);
         session->events.kinds =
             settings->meter ? REDLOCK_METRICS_EVENTS : REDLOCK_EVENT_BIT(REDLOCK_EVENT_READY);
@@ -79,7 +79,7 @@ enum redlock_status session_open(struct session *session, struct settings *setti
 enum redlock_status session_check_name(struct session *session)
 {
     static const char token[REDLOCK_TOKEN_TEXT + 1] = "0000000000000000000000000000000000000000";
-    struct redlock *engine = redlock_engine(&session->client);
+    struct redlock *engine = &session->client.engine;
     struct redlock_request what;
     enum redlock_status status;
 
@@ -204,15 +204,15 @@ enum redlock_status session_finish(struct session *session)
         if (session->fault) return session->fault;
         session_wait(session, REDLOCK_NEVER);
         if (session_must_end(session))
-            redlock_cancel(redlock_engine(&session->client), &session->lock, redlock_now_us());
+            redlock_cancel(&session->client.engine, &session->lock, redlock_now_us());
     }
     return redlock_lock_status(&session->lock);
 }
 
 static void connect_nodes(struct session *session, bool is_quorum_enough)
 {
-    struct redlock *engine = redlock_engine(&session->client);
-    unsigned count = redlock_node_count(&session->client), settled = 0, voting = 0;
+    struct redlock *engine = &session->client.engine;
+    unsigned count = session->client.engine.node_count, settled = 0, voting = 0;
     uint64_t begin = redlock_now_us(),
              until = begin + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
 
@@ -243,7 +243,7 @@ void session_connect(struct session *session)
 
 static bool is_vote_outstanding(const struct session *session)
 {
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+    for (unsigned k = 0; k < session->client.engine.node_count; k++) {
         if (redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_PENDING) return true;
     }
     return false;
@@ -253,7 +253,7 @@ static bool is_vote_outstanding(const struct session *session)
  * the quorum did. */
 static uint64_t patience_us(const struct session *session, uint64_t now_us)
 {
-    const struct redlock_round *round = redlock_last_round(&session->lock);
+    const struct redlock_round *round = &session->lock.round;
     uint64_t us = LINGER_ROUNDS * (round->decided_at - round->started_at),
              valid_us = redlock_valid_us(&session->lock, now_us);
 

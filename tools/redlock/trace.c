@@ -46,11 +46,11 @@ void trace_begin(struct trace *trace, struct redlock_client *client, enum trace_
     assert(mode != TRACE_NOTHING);
     memset(trace, 0, sizeof *trace);
     trace->client = client;
-    trace->node_count = redlock_node_count(client);
+    trace->node_count = client->engine.node_count;
     trace->mode = mode;
     trace->receiving = TRACE_SESSIONS_MAX;
     for (unsigned k = 0; k < TRACE_SESSIONS_MAX; k++) reset_session(&trace->sessions[k], false);
-    redlock_use_events(redlock_engine(client), &trace->events, trace->ring, TRACE_EVENTS);
+    redlock_use_events(&client->engine, &trace->events, trace->ring, TRACE_EVENTS);
 }
 
 /* ---- Lines ---- */
@@ -129,7 +129,7 @@ static const char *describe_session(const struct trace *trace, unsigned k, uint6
     char words[TRACE_TEXT_MAX / 2] = "";
 
     if (trace->client)
-        redlock_describe_node(redlock_engine(trace->client), k, at_us, words, sizeof words);
+        redlock_describe_node(&trace->client->engine, k, at_us, words, sizeof words);
     (void)text_printable(text, TRACE_TEXT_MAX, words, strlen(words));
     text_cut_echo(text);
     return text;
@@ -171,7 +171,7 @@ static void print_disconnected(struct trace *trace, const struct redlock_event *
 static void print_ready(struct trace *trace, const struct redlock_event *event)
 {
     const uint8_t *run_id =
-        trace->client ? redlock_view_node(redlock_engine(trace->client), event->session,
+        trace->client ? redlock_view_node(&trace->client->engine, event->session,
                                           redlock_now_us()).run_id : NULL;
     char text[2 * TRACE_TEXT_MAX], state[TRACE_TEXT_MAX], id[48] = "";
 

@@ -59,13 +59,13 @@ static void find_end(struct view *view)
 bool view_may_vote(const struct view *view, unsigned k)
 {
     assert(k < view->count);
-    return redlock_node_votes(redlock_engine(&view->session->client), k, redlock_now_us()) &&
+    return redlock_node_votes(&view->session->client.engine, k, redlock_now_us()) &&
            !(view->barred >> k & 1);
 }
 
 static void count_votes(struct view *view)
 {
-    const struct redlock *engine = redlock_engine(&view->session->client);
+    const struct redlock *engine = &view->session->client.engine;
 
     for (unsigned k = 0; k < view->count; k++) {
         bool votes = view_may_vote(view, k);
@@ -120,7 +120,7 @@ enum redlock_status view_status(const struct view *view)
 const char *view_trouble(const struct view *view, unsigned k)
 {
     enum redlock_trouble now =
-        redlock_view_node(redlock_engine(&view->session->client), k, redlock_now_us()).trouble;
+        redlock_view_node(&view->session->client.engine, k, redlock_now_us()).trouble;
     bool is_well = now == REDLOCK_TROUBLE_NONE || now == REDLOCK_TROUBLE_WRONGTYPE;
 
     assert(k < view->count);
@@ -212,7 +212,7 @@ static enum redlock_status look(struct session *session, struct view *view)
 {
     enum redlock_status status;
 
-    status = redlock_start_inspect(redlock_engine(&session->client), &session->lock, view->resource,
+    status = redlock_start_inspect(&session->client.engine, &session->lock, view->resource,
                                    strlen(view->resource), view->sights, redlock_now_us());
     if (status == REDLOCK_OK) status = session_finish(session);
     /* The round is over a moment before it is certain that a node hangs. */
@@ -237,7 +237,7 @@ static void look_at_holder(struct view *view)
 
 enum redlock_status view_look(struct view *view, struct session *session, const char *resource)
 {
-    unsigned count = redlock_node_count(&session->client);
+    unsigned count = session->client.engine.node_count;
     enum redlock_status status;
 
     assert(resource);
@@ -249,7 +249,7 @@ enum redlock_status view_look(struct view *view, struct session *session, const 
         judge(view);
         look_at_holder(view);
     }
-    redlock_forget(redlock_engine(&session->client), &session->lock);
+    redlock_forget(&session->client.engine, &session->lock);
     return status;
 }
 

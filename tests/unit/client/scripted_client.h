@@ -144,7 +144,7 @@ static inline enum redlock_status loop_turn(struct loop *loop, uint64_t until_us
     const unsigned count = redlock_fd_count(&client);
     struct net_wait waits[NET_WAIT_MAX];
     int fds[NET_WAIT_MAX];
-    uint64_t numbers[NET_WAIT_MAX], wake_at = redlock_wake_at(redlock_engine(&client));
+    uint64_t numbers[NET_WAIT_MAX], wake_at = redlock_wake_at(&client.engine);
     unsigned ready = 0;
     for (unsigned k = 0; k < count; k++) {
         const unsigned events = redlock_events(&client, k);

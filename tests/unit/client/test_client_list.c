@@ -17,7 +17,7 @@ static enum redlock_status open_list(const char *list)
 static void expect_count(const char *list, unsigned count)
 {
     CHECK_INT(open_list(list), REDLOCK_OK);
-    CHECK_INT(redlock_node_count(&client), count);
+    CHECK_INT(client.engine.node_count, count);
     for (unsigned k = 0; k < count; k++) {
         char address[] = "127.0.0.1:1";
         address[10] = (char)('1' + k);

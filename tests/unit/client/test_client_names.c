@@ -16,13 +16,13 @@ static void name_all(uint64_t lookup_us)
 static const char *words_of(unsigned k)
 {
     static char words[REDLOCK_ERROR_MAX];
-    redlock_describe_node(redlock_engine(&client), k, net.now_us, words, sizeof words);
+    redlock_describe_node(&client.engine, k, net.now_us, words, sizeof words);
     return words;
 }
 
 static bool votes(unsigned k)
 {
-    return redlock_node_votes(redlock_engine(&client), k, net.now_us);
+    return redlock_node_votes(&client.engine, k, net.now_us);
 }
 
 static void run_for_ms(uint32_t ms)
@@ -85,8 +85,7 @@ TEST(a_server_that_is_new_behind_a_name_is_found_and_has_no_vote_until_the_guard
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     node_move(2);
     run_for_ms(1000);
-    CHECK_INT(redlock_view_node(redlock_engine(&client), 2, net.now_us).trouble,
-              REDLOCK_TROUBLE_RESTARTED);
+    CHECK_INT(redlock_view_node(&client.engine, 2, net.now_us).trouble, REDLOCK_TROUBLE_RESTARTED);
     CHECK_INT(redlock_extend(&client, &door, 10000), REDLOCK_OK);
     CHECK_INT(redlock_view_lock(&door).confirmed, 2);
     run_for_ms(GUARD);
@@ -100,7 +99,7 @@ TEST(a_lock_that_is_kept_outlives_all_its_servers_one_after_the_other)
     name_all(2 * MS);
     OPEN;
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
-    CHECK_INT(redlock_keep(redlock_engine(&client), &door, 0, net.now_us), REDLOCK_OK);
+    CHECK_INT(redlock_keep(&client.engine, &door, 0, net.now_us), REDLOCK_OK);
     for (unsigned k = 0; k < 3; k++) {
         node_move(k);
         CHECK_INT(redlock_run_for(&client, &door, GUARD + 5000), REDLOCK_OK);
@@ -262,8 +261,7 @@ TEST(a_loop_is_woken_by_the_answer_of_the_name_server)
         struct redlock_request request = {
             .resource = "door", .resource_size = 4, .ttl_ms = 10000
         };
-        CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us),
-                  REDLOCK_OK);
+        CHECK_INT(redlock_start_acquire(&client.engine, &door, &request, net.now_us), REDLOCK_OK);
         loop_until(&loop, &door, net.now_us + 2000 * MS);
         CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
         CHECK_INT(taken_ms(began), 123);
@@ -299,12 +297,12 @@ TEST(a_loop_finds_its_descriptors_as_promised_whatever_names_do)
             if (redlock_lock_status(&door) != REDLOCK_PENDING &&
                 redlock_valid_us(&door, net.now_us) == 0)
                 CHECK_INT(
-                    redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us),
+                    redlock_start_acquire(&client.engine, &door, &request, net.now_us),
                     REDLOCK_OK);
             loop_until(&loop, NULL, net.now_us + net_below(700 * MS));
             CHECK_STR(net.breach, "");
         }
-        redlock_forget(redlock_engine(&client), &door);
+        redlock_forget(&client.engine, &door);
         CLOSE(0);
     }
 }
@@ -339,7 +337,7 @@ TEST(an_answer_that_comes_when_the_engine_has_given_up_is_kept_for_the_next_conn
     OPEN;
     CHECK_INT(redlock_step(&client), REDLOCK_OK);
     net_pass(NODE_TIMEOUT * MS);
-    redlock_tick(redlock_engine(&client), net.now_us);
+    redlock_tick(&client.engine, net.now_us);
     loop_until(&loop, NULL, net.now_us + 1000 * MS);
     CHECK(votes(0) && votes(1) && votes(2));
     CHECK_INT(net.hosts[0].lookups, 1);

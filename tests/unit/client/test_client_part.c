@@ -17,7 +17,7 @@ static void adopt(struct redlock_lock *lock)
 {
     static const char token[] = "0123456789abcdef0123456789abcdef01234567";
     redlock_lock_init(lock);
-    CHECK_INT(redlock_adopt(redlock_engine(&client), lock,
+    CHECK_INT(redlock_adopt(&client.engine, lock,
                             &(struct redlock_request){ .resource = "door", .resource_size = 4 },
                             token, redlock_now_us()), REDLOCK_OK);
 }
@@ -35,17 +35,15 @@ TEST(s17_nothing_is_owed_for_an_adopted_lock_that_is_parted_from)
     struct redlock_lock lock;
     open_client();
     adopt(&lock);
-    CHECK_INT(redlock_start_extend(redlock_engine(&client), &lock, 1, redlock_now_us()),
-              REDLOCK_BAD_TTL);
+    CHECK_INT(redlock_start_extend(&client.engine, &lock, 1, redlock_now_us()), REDLOCK_BAD_TTL);
     redlock_part(&client, &lock);
     CHECK(redlock_idle(&lock));
     CHECK_INT(parted(), 0);
     CHECK_INT((int)client.given_up, 0);
 
     adopt(&lock);
-    CHECK_INT(redlock_start_extend(redlock_engine(&client), &lock, TTL_MS, redlock_now_us()),
-              REDLOCK_OK);
-    redlock_cancel(redlock_engine(&client), &lock, redlock_now_us());
+    CHECK_INT(redlock_start_extend(&client.engine, &lock, TTL_MS, redlock_now_us()), REDLOCK_OK);
+    redlock_cancel(&client.engine, &lock, redlock_now_us());
     redlock_part(&client, &lock);
     CHECK(redlock_idle(&lock));
     CHECK_INT(parted(), 0);
@@ -57,8 +55,8 @@ TEST(s5_the_release_of_an_adopted_lock_is_owed_also_when_it_is_parted_from)
     struct redlock_lock lock;
     open_client();
     adopt(&lock);
-    CHECK_INT(redlock_start_release(redlock_engine(&client), &lock, redlock_now_us()), REDLOCK_OK);
-    redlock_cancel(redlock_engine(&client), &lock, redlock_now_us());
+    CHECK_INT(redlock_start_release(&client.engine, &lock, redlock_now_us()), REDLOCK_OK);
+    redlock_cancel(&client.engine, &lock, redlock_now_us());
     redlock_part(&client, &lock);
     CHECK(redlock_idle(&lock));
     CHECK_INT(parted(), 1);

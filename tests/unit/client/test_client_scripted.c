@@ -83,7 +83,7 @@ TEST(the_next_address_of_a_name_is_tried_when_one_refuses)
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
     CHECK(taken_ms(began) <= 2);
     for (unsigned k = 0; k < 3; k++) {
-        CHECK(redlock_node_votes(redlock_engine(&client), k, net.now_us));
+        CHECK(redlock_node_votes(&client.engine, k, net.now_us));
         CHECK_INT(net.hosts[k].connects, k + 2);
     }
     CLOSE(0);
@@ -106,7 +106,7 @@ TEST(without_descriptors_no_node_has_a_vote_and_with_them_they_have)
     CLIENT(3);
     net.is_full = true;
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
-    redlock_describe_node(redlock_engine(&client), 0, net.now_us, words, sizeof words);
+    redlock_describe_node(&client.engine, 0, net.now_us, words, sizeof words);
     CHECK_STR(words, "too many open files in this process");
     net.is_full = false;
     CHECK_INT(ACQUIRE(&door, 5000), REDLOCK_OK);
@@ -122,7 +122,7 @@ TEST(a_server_that_turns_us_away_is_quoted)
     net.hosts[1].node.banner = "-ERR max number of clients reached\r\n";
     net.hosts[1].delay_us = 0;
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_NO_QUORUM);
-    redlock_describe_node(redlock_engine(&client), 1, net.now_us, words, sizeof words);
+    redlock_describe_node(&client.engine, 1, net.now_us, words, sizeof words);
     CHECK_STR(words, "ERR max number of clients reached");
     CLOSE(0);
 }
@@ -137,7 +137,7 @@ TEST(a_connection_that_is_lost_when_bytes_are_sent_is_lost_once)
     CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_OK);
     node_cut(0);
     CHECK_INT(redlock_step_ready(&client, 0), REDLOCK_OK);
-    CHECK_INT(redlock_engine(&client)->nodes[0].failures, 1);
+    CHECK_INT(&client.engine->nodes[0].failures, 1);
     CLOSE(0);
 }
 
@@ -291,10 +291,9 @@ TEST(answers_that_are_there_count_before_the_deadlines_that_have_passed)
         struct redlock_sight sights[NET_NODES_MAX];
         CLIENT(n);
         CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
-        CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us),
-                  REDLOCK_OK);
+        CHECK_INT(redlock_start_acquire(&client.engine, &door, &request, net.now_us), REDLOCK_OK);
         CHECK_INT(
-            redlock_start_inspect(redlock_engine(&client), &gate, "gate", 4, sights, net.now_us),
+            redlock_start_inspect(&client.engine, &gate, "gate", 4, sights, net.now_us),
             REDLOCK_OK);
         CHECK_INT(redlock_step(&client), REDLOCK_OK);
         net_pass(2000 * MS);
@@ -319,9 +318,8 @@ TEST(the_engines_time_does_not_go_back_in_a_step_in_which_a_connection_is_lost)
         struct redlock_event ring[64];
         CLIENT(3);
         CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
-        redlock_use_events(redlock_engine(&client), &events, ring, 64);
-        CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us),
-                  REDLOCK_OK);
+        redlock_use_events(&client.engine, &events, ring, 64);
+        CHECK_INT(redlock_start_acquire(&client.engine, &door, &request, net.now_us), REDLOCK_OK);
         CHECK_INT(redlock_step(&client), REDLOCK_OK);
         net_pass(20 * MS);
         node_kill(lost);
@@ -329,7 +327,7 @@ TEST(the_engines_time_does_not_go_back_in_a_step_in_which_a_connection_is_lost)
         CHECK_INT(redlock_step(&client), REDLOCK_OK);
         CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
         CHECK(time_goes_on(&events));
-        redlock_use_events(redlock_engine(&client), NULL, NULL, 0);
+        redlock_use_events(&client.engine, NULL, NULL, 0);
         CLOSE(0);
     }
 }
@@ -339,8 +337,7 @@ TEST(a_sleep_longer_than_the_ttl_is_too_late_and_nothing_is_held)
     CLIENT(3);
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
     struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 1000 };
-    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us),
-              REDLOCK_OK);
+    CHECK_INT(redlock_start_acquire(&client.engine, &door, &request, net.now_us), REDLOCK_OK);
     CHECK_INT(redlock_step(&client), REDLOCK_OK);
     net_pass(2000 * MS);
     CHECK_INT(redlock_step(&client), REDLOCK_OK);
@@ -412,7 +409,7 @@ TEST(the_system_is_asked_again_for_random_bytes_after_a_pause)
     };
     CLIENT(1);
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
-    while (redlock_entropy_wanted(redlock_engine(&client)) == 0) {
+    while (redlock_entropy_wanted(&client.engine) == 0) {
         CHECK_INT(ACQUIRE(&gate, 0), REDLOCK_OK);
         net.is_starved = true;
         CHECK_INT(redlock_release(&client, &gate, NULL), REDLOCK_OK);
@@ -484,7 +481,7 @@ TEST(a_lock_that_has_ended_is_the_callers_again_when_its_next_acquire_is_cancell
 {
     CLIENT(3);
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
-    CHECK_INT(redlock_keep(redlock_engine(&client), &door, 0, net.now_us), REDLOCK_OK);
+    CHECK_INT(redlock_keep(&client.engine, &door, 0, net.now_us), REDLOCK_OK);
     net_pass(20000 * MS);
     CHECK_INT(redlock_run_for(&client, &door, 0), REDLOCK_LOST);
     redlock_interrupt(&client);
@@ -620,8 +617,7 @@ TEST(a_release_of_an_attempt_that_was_lost_in_a_loop_takes_over_what_it_owes)
     CLIENT(3);
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
     for_all(node_hang);
-    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us),
-              REDLOCK_OK);
+    CHECK_INT(redlock_start_acquire(&client.engine, &door, &request, net.now_us), REDLOCK_OK);
     CHECK_INT(redlock_run_for(&client, NULL, NODE_TIMEOUT), REDLOCK_OK);
     CHECK_INT(redlock_lock_status(&door), REDLOCK_NO_QUORUM);
     CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_LOST);
@@ -699,7 +695,7 @@ TEST(a_run_keeps_what_is_kept_and_returns_when_its_status_changes)
 {
     CLIENT(3);
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
-    CHECK_INT(redlock_keep(redlock_engine(&client), &door, 0, net.now_us), REDLOCK_OK);
+    CHECK_INT(redlock_keep(&client.engine, &door, 0, net.now_us), REDLOCK_OK);
     CHECK_INT(redlock_run_for(&client, &door, 60000), REDLOCK_OK);
     CHECK(is_quorum(held_on(&door, "door")));
     for_all(node_kill);
@@ -868,8 +864,7 @@ TEST(a_lock_that_is_parted_from_while_it_is_acquired_is_given_up_and_released)
     request.resource_size = 4;
     request.ttl_ms = 10000;
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
-    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us),
-              REDLOCK_OK);
+    CHECK_INT(redlock_start_acquire(&client.engine, &door, &request, net.now_us), REDLOCK_OK);
     CHECK_INT(redlock_step(&client), REDLOCK_OK);
     redlock_part(&client, &door);
     memset(&door, 0xa5, sizeof door);
@@ -883,11 +878,11 @@ TEST(redlock_next_done_never_names_a_lock_that_was_parted_from)
     struct loop loop = { 0 };
     CLIENT(3);
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
-    while (redlock_next_done(redlock_engine(&client))) { }
+    while (redlock_next_done(&client.engine)) { }
     redlock_part(&client, &door);
     loop_until(&loop, NULL, net.now_us + 100 * MS);
     CHECK_INT(keys(), 0);
-    CHECK(redlock_next_done(redlock_engine(&client)) == NULL);
+    CHECK(redlock_next_done(&client.engine) == NULL);
     CLOSE(1000);
 }
 
@@ -939,7 +934,7 @@ TEST(the_child_of_a_fork_sends_nothing_and_closes_what_it_has)
                                                        .wait_ms = (wait), \
                                                        .wall_us = net_wall_us() }; \
         CHECK_INT( \
-            redlock_start_acquire(redlock_engine(&client), (lock), &start_request, net.now_us), \
+            redlock_start_acquire(&client.engine, (lock), &start_request, net.now_us), \
             REDLOCK_OK); \
     } while (0)
 
@@ -954,7 +949,7 @@ TEST(a_loop_that_polls_acquires_and_releases_and_never_spins)
         loop_until(&loop, &door, net.now_us + 2000 * MS);
         CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
         CHECK(is_quorum(held_on(&door, "door")));
-        CHECK_INT(redlock_start_release(redlock_engine(&client), &door, net.now_us), REDLOCK_OK);
+        CHECK_INT(redlock_start_release(&client.engine, &door, net.now_us), REDLOCK_OK);
         loop_until(&loop, &door, net.now_us + 2000 * MS);
         CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
         loop_until(&loop, NULL, net.now_us + 10 * MS);
@@ -981,7 +976,7 @@ TEST(a_loop_sleeps_for_no_longer_than_a_second)
 {
     CLIENT(3);
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
-    CHECK_INT(redlock_keep(redlock_engine(&client), &door, 0, net.now_us), REDLOCK_OK);
+    CHECK_INT(redlock_keep(&client.engine, &door, 0, net.now_us), REDLOCK_OK);
     CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
     CHECK_INT(redlock_poll_ms(&client), 1000);
     CLOSE(0);
@@ -1000,13 +995,13 @@ TEST(a_loop_does_not_sleep_over_what_a_tick_of_the_caller_s_has_begun)
     node_hang(1);
     loop_until(&loop, &door, net.now_us + 1000 * MS);
     net_pass(4 * NODE_TIMEOUT * MS);
-    redlock_tick(redlock_engine(&client), net.now_us);
-    CHECK(redlock_wants(redlock_engine(&client), 1) & REDLOCK_WANT_CLOSE);
+    redlock_tick(&client.engine, net.now_us);
+    CHECK(redlock_wants(&client.engine, 1) & REDLOCK_WANT_CLOSE);
     CHECK_INT(redlock_poll_ms(&client), 0);
     CHECK_INT(redlock_step(&client), REDLOCK_OK);
     net_pass(5000 * MS);
-    redlock_tick(redlock_engine(&client), net.now_us);
-    CHECK(redlock_wants(redlock_engine(&client), 1) & REDLOCK_WANT_CONNECT);
+    redlock_tick(&client.engine, net.now_us);
+    CHECK(redlock_wants(&client.engine, 1) & REDLOCK_WANT_CONNECT);
     CHECK_INT(redlock_poll_ms(&client), 0);
     CHECK_INT(redlock_step(&client), REDLOCK_OK);
     CHECK(redlock_poll_ms(&client) > 0);
@@ -1053,7 +1048,7 @@ TEST(a_step_sends_what_does_not_fit_into_the_buffer_at_once)
         START(&locks[i], "door", 0);
     }
     CHECK_INT(redlock_step_ready(&client, 0), REDLOCK_OK);
-    CHECK(!(redlock_wants(redlock_engine(&client), 0) & REDLOCK_WANT_SEND));
+    CHECK(!(redlock_wants(&client.engine, 0) & REDLOCK_WANT_SEND));
     CHECK_INT(redlock_run_for(&client, NULL, 1000), REDLOCK_OK);
     CLOSE(0);
 }
@@ -1084,12 +1079,11 @@ TEST(a_lock_whose_debts_find_no_room_is_counted)
     for_all(node_hang);
     for (unsigned i = 0; i < REDLOCK_PARTED_MAX + 3; i++) {
         redlock_lock_init(&locks[i]);
-        CHECK_INT(redlock_adopt(redlock_engine(&client), &locks[i],
+        CHECK_INT(redlock_adopt(&client.engine, &locks[i],
                                 &(struct redlock_request){ .resource = "door", .resource_size = 4 },
                                 "0123456789012345678901234567890123456789",
                                 net.now_us), REDLOCK_OK);
-        CHECK_INT(redlock_start_release(redlock_engine(&client), &locks[i], net.now_us),
-                  REDLOCK_OK);
+        CHECK_INT(redlock_start_release(&client.engine, &locks[i], net.now_us), REDLOCK_OK);
     }
     CHECK_INT(redlock_run_for(&client, NULL, NODE_TIMEOUT), REDLOCK_OK);
     for (unsigned i = 0; i < REDLOCK_PARTED_MAX + 3; i++) redlock_part(&client, &locks[i]);
@@ -1132,7 +1126,7 @@ TEST(a_lock_that_was_parted_from_is_forgotten_once_when_it_is_idle)
     struct redlock_event_ring events;
     struct redlock_event ring[256];
     CLIENT(3);
-    redlock_use_events(redlock_engine(&client), &events, ring, 256);
+    redlock_use_events(&client.engine, &events, ring, 256);
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
     net.hosts[2].delay_us = 5 * MS;
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
@@ -1189,7 +1183,7 @@ TEST(what_a_loop_begins_has_the_wall_clock)
     request.ttl_ms = 10000;
     request.wait_ms = 1000;
     request.ticket = true;
-    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, redlock_now_us()),
+    CHECK_INT(redlock_start_acquire(&client.engine, &door, &request, redlock_now_us()),
               REDLOCK_BAD_CLOCK);
     CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_OK);
     CHECK_INT(request.wall_us, 0);      /* The caller's is left as it is. */
@@ -1303,7 +1297,7 @@ TEST(a_copied_name_moves_with_its_lock)
     char name[] = "door";
     CLIENT(3);
     CHECK_INT(redlock_acquire(&client, &door, name, 10000, 0), REDLOCK_OK);
-    redlock_move(redlock_engine(&client), &gate, &door, name);
+    redlock_move(&client.engine, &gate, &door, name);
     memset(name, 'x', 4);
     memset(&door, 0xa5, sizeof door);
     CHECK_INT(redlock_extend(&client, &gate, 20000), REDLOCK_OK);
@@ -1319,8 +1313,8 @@ TEST(the_name_of_an_adopted_lock_is_copied_when_it_is_extended)
     CLIENT(3);
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     redlock_token(&door, token);
-    redlock_forget(redlock_engine(&client), &door);
-    CHECK_INT(redlock_adopt(redlock_engine(&client), &gate,
+    redlock_forget(&client.engine, &door);
+    CHECK_INT(redlock_adopt(&client.engine, &gate,
                             &(struct redlock_request){ .resource = name, .resource_size = 4 },
                             token, net.now_us),
               REDLOCK_OK);
@@ -1340,8 +1334,7 @@ TEST(the_engine_copies_a_name_when_it_is_asked)
     };
     struct loop loop = { 0 };
     CLIENT(3);
-    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us),
-              REDLOCK_OK);
+    CHECK_INT(redlock_start_acquire(&client.engine, &door, &request, net.now_us), REDLOCK_OK);
     CHECK(door.name.bytes == name);
     CHECK(redlock_copy_name(&door));
     memset(name, 'x', 4);

@@ -66,7 +66,7 @@ static bool has_time(unsigned k)
 static const char *words(void)
 {
     static char text[REDLOCK_ERROR_MAX + 100];
-    redlock_describe_node(redlock_engine(&client), 0, net.now_us, text, sizeof text);
+    redlock_describe_node(&client.engine, 0, net.now_us, text, sizeof text);
     return text;
 }
 
@@ -440,7 +440,7 @@ TEST(commands_that_follow_each_other_do_not_keep_the_answers_from_being_read)
     WATCHED;
     redlock_close(&client, 0);
     CHECK_INT(open_at("n4, sentinel://n0,n1,n2/mymaster"), REDLOCK_OK);
-    redlock_use_events(redlock_engine(&client), &events, ring, 500);
+    redlock_use_events(&client.engine, &events, ring, 500);
     net.creep_us = 1;
     struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
@@ -453,7 +453,7 @@ TEST(commands_that_follow_each_other_do_not_keep_the_answers_from_being_read)
     for (unsigned i = 0; i < 8; i++) ended += redlock_lock_status(&locks[i]) != REDLOCK_PENDING;
     CHECK(ended > 0);
     CHECK(time_goes_on(&events));
-    redlock_use_events(redlock_engine(&client), NULL, NULL, 0);
+    redlock_use_events(&client.engine, NULL, NULL, 0);
     CHECK_INT(redlock_run_for(&client, NULL, 1000), REDLOCK_OK);
     CLOSE(0);
 }
@@ -568,7 +568,7 @@ TEST(a_master_behind_sentinels_is_one_of_several_nodes)
     WATCHED;
     redlock_close(&client, 0);
     CHECK_INT(open_at("n4, sentinel://n0,n1,n2/mymaster"), REDLOCK_OK);
-    CHECK_INT(redlock_node_count(&client), 2);
+    CHECK_INT(client.engine.node_count, 2);
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     CHECK(has_key(OLD) && has_key(NEW));
     /* No majority has sent anybody to a server that is named by its address. */

@@ -203,7 +203,7 @@ static bool all_are_hung_up(void)
 static const char *words_of(unsigned k)
 {
     static char words[REDLOCK_ERROR_MAX];
-    redlock_describe_node(redlock_engine(&client), k, net.now_us, words, sizeof words);
+    redlock_describe_node(&client.engine, k, net.now_us, words, sizeof words);
     return words;
 }
 
@@ -273,8 +273,7 @@ TEST(a_loop_does_not_sleep_over_bytes_that_the_transport_holds)
         trunk.holds = true;
         trunk.receive_max = 1;
         OPEN;
-        CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us),
-                  REDLOCK_OK);
+        CHECK_INT(redlock_start_acquire(&client.engine, &door, &request, net.now_us), REDLOCK_OK);
         loop_until(&loop, &door, net.now_us + 1000000);
         CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
         CHECK(redlock_valid_us(&door, net.now_us) > 9800000);

@@ -209,7 +209,7 @@ static void release_all(uint32_t wait_ms)
 static void keep(struct place *place)
 {
     if (valid_us(place) == 0 || is_pending(place)) return;
-    CHECK(redlock_keep(redlock_engine(&client), &place->lock, net_below(2) == 0 ? 0 : 3000,
+    CHECK(redlock_keep(&client.engine, &place->lock, net_below(2) == 0 ? 0 : 3000,
                        net.now_us) == REDLOCK_OK);
 }
 
@@ -240,7 +240,7 @@ static void connect_for(uint32_t wait_ms)
     unsigned votes = 0;
     end(call, status, wait_ms);
     for (unsigned k = 0; k < net.node_count; k++)
-        votes += redlock_node_votes(redlock_engine(&client), k, net.now_us);
+        votes += redlock_node_votes(&client.engine, k, net.now_us);
     FAIL_IF(status == REDLOCK_OK && !is_quorum(votes), "connected to %u", votes);
 }
 
@@ -253,16 +253,16 @@ static void start(struct place *place)
     };
     const uint64_t now = redlock_now_us();
     if (is_pending(place)) {
-        redlock_cancel(redlock_engine(&client), &place->lock, now);
+        redlock_cancel(&client.engine, &place->lock, now);
     } else if (valid_us(place) > 0) {
-        CHECK((net_below(2) == 0 ? redlock_start_release(redlock_engine(&client), &place->lock, now)
-                                 : redlock_start_extend(redlock_engine(&client), &place->lock, 8000,
+        CHECK((net_below(2) == 0 ? redlock_start_release(&client.engine, &place->lock, now)
+                                 : redlock_start_extend(&client.engine, &place->lock, 8000,
                                                         now)) == REDLOCK_OK);
     } else if (!place->in_use) {
         take(place);
         request.wait_ms = some_ms();
         request.wall_us = redlock_wall_us();
-        FAIL_IF(redlock_start_acquire(redlock_engine(&client), &place->lock, &request, now) !=
+        FAIL_IF(redlock_start_acquire(&client.engine, &place->lock, &request, now) !=
                     REDLOCK_OK,
                 "not begun");
     }

@@ -184,8 +184,8 @@ TEST(an_extension_of_the_keepers_that_ends_with_the_lock_is_decided)
     ACQUIRE(0, "door", DOOR_TTL);
     KEEP(0, 0);
     HANG(0); HANG(1); HANG(2);
-    RUN_WHILE(redlock_last_round(LOCK(0))->command != REDLOCK_COMMAND_EXTEND, DOOR_TTL);
-    CHECK_INT(redlock_last_round(LOCK(0))->decided_at, 0);
+    RUN_WHILE(LOCK(0)->round.command != REDLOCK_COMMAND_EXTEND, DOOR_TTL);
+    CHECK_INT(LOCK(0)->round.decided_at, 0);
     FREEZE(0);
     RUN_MS(2 * DOOR_TTL);
     THAW(0);
@@ -194,8 +194,8 @@ TEST(an_extension_of_the_keepers_that_ends_with_the_lock_is_decided)
     /* No attempt begins then, whose round would be another one. */
     ENGINE(0)->entropy_size = 0;
     START_ACQUIRE(0, "door", DOOR_TTL, 0);
-    CHECK_INT(redlock_last_round(LOCK(0))->command, REDLOCK_COMMAND_EXTEND);
-    CHECK_INT(redlock_last_round(LOCK(0))->decided_at, CLIENT_NOW(0));
+    CHECK_INT(LOCK(0)->round.command, REDLOCK_COMMAND_EXTEND);
+    CHECK_INT(LOCK(0)->round.decided_at, CLIENT_NOW(0));
 }
 
 /* Somebody kills all connections to all nodes, again and again, within a shorter time than that

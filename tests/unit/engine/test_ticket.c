@@ -212,7 +212,7 @@ TEST(a_clock_that_lags_behind_costs_one_more_round_and_no_pause)
     ACQUIRE_TICKET(1, 1000);
     EXPECT_STATUS(1, REDLOCK_OK);
     CHECK(CLIENT_NOW(1) - began < 5000);
-    CHECK_INT(redlock_last_round(LOCK(1))->number, 2);
+    CHECK_INT(LOCK(1)->round.number, 2);
 }
 
 /* "One attempt" is one; and no attempt begins when the time to wait is over, however short a round
@@ -230,7 +230,7 @@ TEST(a_ticket_is_corrected_within_the_time_to_wait_and_not_if_there_is_none)
         cluster_set_client_wall(cluster, 1, -FAR_US);
         DELAY_ALL_US(400000);
         ACQUIRE_TICKET(1, waits_ms[i]);
-        CHECK_INT(redlock_last_round(LOCK(1))->number, waits_ms[i] > 800 ? 2 : 1);
+        CHECK_INT(LOCK(1)->round.number, waits_ms[i] > 800 ? 2 : 1);
         EXPECT_STATUS(1, waits_ms[i] == 0    ? REDLOCK_TAKEN
                          : waits_ms[i] > 800 ? REDLOCK_OK
                                              : REDLOCK_TIMEOUT);
@@ -245,7 +245,7 @@ TEST(a_second_refusal_for_the_counter_waits_like_any_other)
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_TIMEOUT);
     /* The last one comes when the time to wait ends. */
-    CHECK_INT(redlock_last_round(LOCK(0))->number, 3);
+    CHECK_INT(LOCK(0)->round.number, 3);
 }
 
 TEST(where_somebody_holds_the_lock_a_small_ticket_is_no_reason_to_come_at_once)

@@ -227,7 +227,7 @@ static void grant_an_earlier_slot(bool extends)
     CHECK_INT(SLOT(0), 2);
     if (extends) EXTEND(0, TTL);
     RUN_MS(100);
-    CHECK_INT(redlock_last_round(LOCK(0))->granted, 0xd);
+    CHECK_INT(LOCK(0)->round.granted, 0xd);
     EXPECT_VOTE(0, 1, extends ? REDLOCK_VOTE_NOT_ASKED : REDLOCK_VOTE_PENDING);
     CHECK_INT(call_count(cluster, 1, "RESTORE"), 0);
     EXPECT_KEY_ABSENT(1, "pool:3");
@@ -959,7 +959,7 @@ TEST(one_in_line_whose_votes_were_split_asks_for_the_slot_of_most_alone)
     RUN_MS(20);
     EXPECT_KEYS("pool:#waiters", NODES);
     for (unsigned k = 0; k < 4; k++) remove_key_of(cluster, k, free_slots[k]);
-    while (redlock_last_round(LOCK(0))->granted == 0) RUN_US(50);
+    while (LOCK(0)->round.granted == 0) RUN_US(50);
     while (LOCK(0)->phase != REDLOCK_PHASE_WAITING) RUN_US(50);
     const unsigned slot = LOCK(0)->permit.slot;
     CHECK(slot == 2 || slot == 3);
@@ -981,7 +981,7 @@ static void split_votes(unsigned free_nodes, bool is_in_line, bool asks_for_one)
     START_PERMIT(0, K, 60000);
     RUN_MS(20);
     for (unsigned k = 0; k < free_nodes; k++) remove_key_of(cluster, k, k % 2 ? 2 : 3);
-    while (redlock_last_round(LOCK(0))->granted == 0) RUN_US(50);
+    while (LOCK(0)->round.granted == 0) RUN_US(50);
     while (LOCK(0)->phase != REDLOCK_PHASE_WAITING) RUN_US(50);
     TAP_CONTEXT("%u nodes%s", free_nodes, is_in_line ? ", in line" : "");
     CHECK_INT(LOCK(0)->permit.slot != 0, asks_for_one);

@@ -443,10 +443,10 @@ TEST(s22_an_upgrade_that_fails_leaves_the_reader_as_it_was)
     RUN_MS(5);
     redlock_token(LOCK(0), token);
     for (unsigned k = 0; k < 2; k++) ANSWERS_ONCE(k, "EVAL", ":0\r\n");
-    const unsigned rounds = redlock_last_round(LOCK(0))->number;
+    const unsigned rounds = LOCK(0)->round.number;
     UPGRADE(0);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
-    CHECK_INT(redlock_last_round(LOCK(0))->number, rounds + 2);     /* It was undone once. */
+    CHECK_INT(LOCK(0)->round.number, rounds + 2);     /* It was undone once. */
     RUN_MS(5);
     redlock_token(LOCK(0), again);
     CHECK_STR(again, token);

@@ -63,7 +63,7 @@ TEST(a_token_is_shown_by_its_two_ends_and_its_holder_behind_it)
 {
     char token[REDLOCK_TOKEN_TEXT + 1], expected[128];
     TRACED(1, TRACE_VOTES);
-    CHECK_INT(redlock_use_holder(redlock_engine(&client), "web2:4711 backup.sh"), REDLOCK_OK);
+    CHECK_INT(redlock_use_holder(&client.engine, "web2:4711 backup.sh"), REDLOCK_OK);
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     look();
     redlock_token(&door, token);
@@ -152,7 +152,7 @@ TEST(events_that_are_lost_are_counted_and_no_byte_is_shown_whose_event_is)
     options.password = "opensesame";
     OPEN;
     trace_begin(&trace, &client, TRACE_ALL);
-    redlock_use_events(redlock_engine(&client), &trace.events, trace.ring, 1);
+    redlock_use_events(&client.engine, &trace.events, trace.ring, 1);
     (void)redlock_connect(&client, 100);
     look();
     CHECK(times(" events lost: what passes is not shown until the next connection\n") >= 2);
@@ -164,12 +164,12 @@ TEST(events_that_are_lost_are_counted_and_no_byte_is_shown_whose_event_is)
 TEST(behind_a_loss_of_events_the_next_connection_is_shown_again)
 {
     TRACED(1, TRACE_ALL);
-    redlock_use_events(redlock_engine(&client), &trace.events, trace.ring, 1);
+    redlock_use_events(&client.engine, &trace.events, trace.ring, 1);
     CHECK_INT(redlock_connect(&client, 100), REDLOCK_OK);
     look();
     CHECK(times(" events lost") > 0 && trace.lost > 0);
     trace.lost = 0;
-    redlock_use_events(redlock_engine(&client), &trace.events, trace.ring, TRACE_EVENTS);
+    redlock_use_events(&client.engine, &trace.events, trace.ring, TRACE_EVENTS);
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     look();
     CHECK_INT(times("  >  "), 0);
