@@ -223,8 +223,7 @@ enum redlock_status client_act_on_time(struct redlock_client *c, uint64_t now_us
     for (unsigned k = 0; k < c->engine.session_count; k++) serve_session(c, k);
     /* Sessions that have sent are to be asked for. */
     if (c->sentinels) c->sentinels->calls->tick(c, now_us);
-    for (unsigned k = c->engine.session_count; k < redlock_fd_count(c); k++)
-        serve_session(c, k);
+    for (unsigned k = c->engine.session_count; k < redlock_fd_count(c); k++) serve_session(c, k);
     for (unsigned k = 0; k < redlock_fd_count(c); k++) client_close_dropped(c, k);
     c->stepped_at = c->engine.now_us;
     REDLOCK_ASSERT(c->stepped_at >= now_us);

@@ -602,12 +602,13 @@ static const uint8_t *run_id_of(const struct redlock *r, const struct redlock_no
 struct redlock_node_view redlock_view_node(const struct redlock *r, unsigned k, uint64_t now_us)
 {
     const struct redlock_node *node = &r->nodes[k];
+    struct redlock_node_view view;
 
-    return (struct redlock_node_view){
-        .trouble = node_trouble(node, &r->config, now_us),
-        .gives_tickets = node_votes(node, &r->config, true, now_us), .is_settled = node->settled,
-        .run_id = run_id_of(r, node)
-    };
+    view.is_settled = node->settled;
+    view.run_id = run_id_of(r, node);
+    view.gives_tickets = node_votes(node, &r->config, true, now_us);
+    view.trouble = node_trouble(node, &r->config, now_us);
+    return view;
 }
 
 void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us, char *text,

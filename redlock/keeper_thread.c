@@ -187,8 +187,7 @@ enum redlock_status redlock_keeper_acquire(struct redlock_keeper *keeper, struct
 void redlock_keeper_cancel(struct redlock_keeper *keeper, struct redlock_kept *kept)
 {
     if (enter_monitor(keeper) != REDLOCK_OK) return;
-    if (kept->is_acquiring)
-        redlock_cancel(&keeper->client.engine, &kept->lock, redlock_now_us());
+    if (kept->is_acquiring) redlock_cancel(&keeper->client.engine, &kept->lock, redlock_now_us());
     redlock_interrupt(&keeper->client);
     leave_monitor(keeper);
 }

@@ -510,15 +510,17 @@ static unsigned count_owed(const struct redlock_lock *lock)
 
 struct redlock_lock_view redlock_view_lock(const struct redlock_lock *lock)
 {
-    const struct redlock_name *names = names_of(lock);
     bool is_upgrading = lock->kind && lock->kind->is_changing;
+    struct redlock_lock_view view;
 
-    return (struct redlock_lock_view){
-        .names = names, .name_count = lock->name_count, .owed = count_owed(lock),
-        .confirmed = round_count(lock->round.granted), .free_in_ms = retry_free_in_ms(lock),
-        .slot = is_won(lock) ? lock->permit.slot : 0,
-        .is_shared = names_are_shared(names, lock->name_count) || is_upgrading
-    };
+    view.names = names_of(lock);
+    view.name_count = lock->name_count;
+    view.is_shared = names_are_shared(view.names, view.name_count) || is_upgrading;
+    view.slot = is_won(lock) ? lock->permit.slot : 0;
+    view.owed = count_owed(lock);
+    view.confirmed = round_count(lock->round.granted);
+    view.free_in_ms = retry_free_in_ms(lock);
+    return view;
 }
 
 void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT + 1])

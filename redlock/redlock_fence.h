@@ -48,9 +48,9 @@ struct redlock_fence {
 static inline bool redlock_fence_admit(struct redlock_fence *fence, uint64_t ticket, bool is_reader)
 {
     uint64_t *largest = is_reader ? &fence->largest_reader : &fence->largest;
-    bool is_late = is_reader ? ticket == 0 : ticket <= fence->largest_reader;
 
-    if (is_late || ticket < fence->largest) return false;
+    if (ticket == 0 || ticket < fence->largest) return false;
+    if (!is_reader && ticket <= fence->largest_reader) return false;
     if (ticket > *largest) *largest = ticket;
     return true;
 }

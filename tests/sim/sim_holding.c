@@ -401,8 +401,7 @@ static void saw_woken(struct sim_world *world, const struct model_call *call)
     if (!actor || actor->status != REDLOCK_PENDING || actor->deed != SIM_ACQUIRES) return;
     sim_count(world, SIM_PATH_WOKEN);
     actor->is_woken = true;
-    if (lock_of(world, actor)->round.decided_at == 0)
-        sim_count(world, SIM_PATH_WOKEN_IN_ATTEMPT);
+    if (lock_of(world, actor)->round.decided_at == 0) sim_count(world, SIM_PATH_WOKEN_IN_ATTEMPT);
 }
 
 void sim_holding_saw_release(struct sim_world *world, const struct cluster_connection *connection,

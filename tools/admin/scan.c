@@ -154,10 +154,8 @@ static void hear(struct scan *s, unsigned k)
     line->bytes = NULL;
     line->size = line->at = 0;
     if (!line->is_asked) return;
-    if (is_pending(line))
-        redlock_forget_question(&s->session->client.engine, &line->question);
-    if (line->question.status == REDLOCK_OK && !line->question.is_cut)
-        read_answer(s, k);
+    if (is_pending(line)) redlock_forget_question(&s->session->client.engine, &line->question);
+    if (line->question.status == REDLOCK_OK && !line->question.is_cut) read_answer(s, k);
     if (!line->bytes) line->away_until = redlock_now_us() + PAUSE_US;
 }
 

@@ -293,8 +293,7 @@ static void step(struct face *f, unsigned ready)
     if (status != REDLOCK_OK) fail("redlock_step_ready", status);
     if (!f->ring) return;
     while (redlock_next_event(&f->events, &event)) continue;
-    if (f->events.lost > 0)
-        fail("the ring of events is too small", REDLOCK_BAD_MEMORY);
+    if (f->events.lost > 0) fail("the ring of events is too small", REDLOCK_BAD_MEMORY);
 }
 
 /* Operations that were begun since the last call leave in one step, so many locks share one write

@@ -277,6 +277,7 @@ static void json_holder(const char *holder)
 static void print_json(struct session *session, enum redlock_status status)
 {
     const char *holder = session->settings->options.holder;
+    struct redlock_lock_view view = redlock_view_lock(&session->lock);
     char token[REDLOCK_TOKEN_TEXT + 1], kind[KIND_TEXT_MAX];
 
     redlock_token(&session->lock, token);
@@ -284,13 +285,12 @@ static void print_json(struct session *session, enum redlock_status status)
     if (status == REDLOCK_OK) {
         (void)print("\"token\":\"%s%s\",", token, kind_text(session, kind));
         if (holder) json_holder(holder);
-        if (redlock_view_lock(&session->lock).slot > 0)
-            (void)print("\"slot\":%u,", redlock_view_lock(&session->lock).slot);
+        if (view.slot > 0) (void)print("\"slot\":%u,", view.slot);
         if (all_are_shared(session->settings)) (void)print("\"shared\":true,");
         if (redlock_ticket(&session->lock) > 0)
             (void)print("\"ticket\":%" PRIu64 ",", redlock_ticket(&session->lock));
         (void)print("\"valid_ms\":%u,\"confirmed\":%u,", (unsigned)redlock_valid_ms(&session->lock),
-                    redlock_view_lock(&session->lock).confirmed);
+                    view.confirmed);
     }
     report_json_end(stdout, session);
 }
@@ -471,10 +471,9 @@ enum redlock_status judge_release(const struct session *session, enum redlock_st
     unsigned count = session->client.engine.node_count;
 
     assert(count > 0);
-    return status == REDLOCK_OK &&
-        redlock_view_lock(&session->lock).confirmed < redlock_quorum(count)
-               ? REDLOCK_NO_QUORUM
-               : status;
+    if (status != REDLOCK_OK) return status;
+    return redlock_view_lock(&session->lock).confirmed < redlock_quorum(count) ? REDLOCK_NO_QUORUM
+                                                                               : REDLOCK_OK;
 }
 
 void report_release(struct session *session, enum redlock_status status)

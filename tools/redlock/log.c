@@ -206,13 +206,13 @@ static void put_head(const struct line *line, enum log_transition what)
 
 static void put_lock(const struct line *line, const struct session *session)
 {
-    const struct redlock_lock *lock = &session->lock;
+    struct redlock_lock_view view = redlock_view_lock(&session->lock);
 
     put_text(line, "holder", line->output->holder);
-    if (session->ticket > 0)       put_number(line, "ticket", session->ticket);
-    if (redlock_view_lock(lock).slot > 0)    put_number(line, "slot", redlock_view_lock(lock).slot);
-    put_number(line, "valid_ms", redlock_valid_ms(lock));
-    put_number(line, "confirmed", redlock_view_lock(lock).confirmed);
+    if (session->ticket > 0) put_number(line, "ticket", session->ticket);
+    if (view.slot > 0)       put_number(line, "slot", view.slot);
+    put_number(line, "valid_ms", redlock_valid_ms(&session->lock));
+    put_number(line, "confirmed", view.confirmed);
 }
 
 static void put_line(const struct line *line, struct session *session, enum log_transition what,

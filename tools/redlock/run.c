@@ -365,12 +365,12 @@ static void set_environment(struct run *run)
 {
     const struct redlock_lock *lock = &run->session->lock;
     char value[REDLOCK_VALUE_TEXT + 1], kind[KIND_TEXT_MAX];
+    unsigned slot = redlock_view_lock(lock).slot;
 
     redlock_value(&run->session->client.engine, lock, value);
     guardian_set(&run->guardian, "REDLOCK_TOKEN=%.*s%s%s", REDLOCK_TOKEN_TEXT, value,
                  kind_text(run->session, kind), value + REDLOCK_TOKEN_TEXT);
-    if (redlock_view_lock(lock).slot > 0)
-        guardian_set(&run->guardian, "REDLOCK_SLOT=%u", redlock_view_lock(lock).slot);
+    if (slot > 0) guardian_set(&run->guardian, "REDLOCK_SLOT=%u", slot);
     if (run->settings->ticket)
         guardian_set(&run->guardian, "REDLOCK_TICKET=%" PRIu64, redlock_ticket(lock));
     guardian_set(&run->guardian, "REDLOCK_VALID_MS=%" PRIu32, redlock_valid_ms(lock));

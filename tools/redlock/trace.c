@@ -128,8 +128,7 @@ static const char *describe_session(const struct trace *trace, unsigned k, uint6
 {
     char words[TRACE_TEXT_MAX / 2] = "";
 
-    if (trace->client)
-        redlock_describe_node(&trace->client->engine, k, at_us, words, sizeof words);
+    if (trace->client) redlock_describe_node(&trace->client->engine, k, at_us, words, sizeof words);
     (void)text_printable(text, TRACE_TEXT_MAX, words, strlen(words));
     text_cut_echo(text);
     return text;

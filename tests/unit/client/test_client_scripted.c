@@ -137,7 +137,7 @@ TEST(a_connection_that_is_lost_when_bytes_are_sent_is_lost_once)
     CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_OK);
     node_cut(0);
     CHECK_INT(redlock_step_ready(&client, 0), REDLOCK_OK);
-    CHECK_INT(&client.engine->nodes[0].failures, 1);
+    CHECK_INT(client.engine.nodes[0].failures, 1);
     CLOSE(0);
 }
 

@@ -317,7 +317,7 @@ TEST(a_step_asks_for_bytes_as_often_as_there_may_be_more_but_for_no_more_than_16
         CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
         model_node_plan(&net.hosts[2].node, (struct model_answer){
             .command = "GET", .bytes = flood, .size = cases[i].size, .times = 1 });
-        CHECK_INT(redlock_ask(redlock_engine(&client), &question, 2, words, 2, reply, sizeof reply,
+        CHECK_INT(redlock_ask(&client.engine, &question, 2, words, 2, reply, sizeof reply,
                               net.now_us), REDLOCK_OK);
         CHECK_INT(redlock_step(&client), REDLOCK_OK);
         net_pass(10 * MS);

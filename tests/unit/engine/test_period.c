@@ -276,8 +276,7 @@ TEST(a_mark_that_ends_forgets_the_questions_that_are_open_and_no_others)
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_NO_QUORUM);
     for (unsigned k = 0; k < N; k++)
         CHECK_INT(marks[0].nodes[k].question.status == REDLOCK_OK, k == 0 || k == 4);
-    for (unsigned k = 0; k < N; k++)
-        CHECK(marks[0].nodes[k].question.status != REDLOCK_PENDING);
+    for (unsigned k = 0; k < N; k++) CHECK(marks[0].nodes[k].question.status != REDLOCK_PENDING);
 }
 
 /* ---- Who may mark ---- */
