@@ -29,7 +29,6 @@ enum {
     NET_DESCRIPTORS_MAX = 8192,
     NET_PIECES_MAX = 64,
     NET_ACTIONS_MAX = 16,
-    NET_FIRST_DESCRIPTOR = 0,   /* As in a daemon that has closed its input. */
     NET_BUSY_MAX = 64,      /* Waits in one millisecond in which nothing moves. */
     NET_WAITS_MAX = 200000, /* Waits in one test. */
     NET_MOVED_MAX = 4096,
@@ -116,7 +115,7 @@ static struct {
     unsigned line_count;            /* No line from this one on was ever used. */
     struct net_descriptor descriptors[NET_DESCRIPTORS_MAX];
     int next_descriptor;            /* The next number if new_numbers is set. */
-    bool has_no_input;              /* Standard input is closed, so the first number is 0. */
+    bool has_input;                 /* Standard input is open, and the other two. */
     struct net_action actions[NET_ACTIONS_MAX];
     bool was_written;
     bool has_lookups;               /* There was one. */
@@ -427,7 +426,7 @@ static inline void net_plan(uint64_t at, void (*act)(unsigned argument), unsigne
 
 static inline int descriptor_open(enum net_kind_of kind, unsigned line)
 {
-    int fd = net.has_no_input ? 0 : NET_FIRST_DESCRIPTOR;
+    int fd = net.has_input ? 3 : 0;     /* A daemon may have closed its input. */
     if (net.is_full || net_happens(net.full)) return -EMFILE;
     if (net.new_numbers) fd = net.next_descriptor++;
     while (fd < NET_DESCRIPTORS_MAX && net.descriptors[fd].kind != NET_CLOSED) fd++;
@@ -917,7 +916,7 @@ static inline void net_begin_world(unsigned node_count, uint64_t seed)
     net.wall_offset_us = 1790000000000000;
     net.window = 65536;
     net.process = 4711;
-    net.next_descriptor = NET_FIRST_DESCRIPTOR;
+    net.next_descriptor = 3;
     for (unsigned k = 0; k < node_count; k++) {
         struct net_host *host = &net.hosts[k];
         model_node_init(&host->node, k + 1, 0);

@@ -147,7 +147,6 @@ TEST(descriptor_0_is_one_like_any_other)
     for (volatile unsigned i = 0; i < 2; i++) {
         struct loop loop = { 0 };
         WORLD(1);
-        net.has_no_input = true;
         net.hosts[0].is_name = i == 1;
         options.interruptible = false;
         OPEN;

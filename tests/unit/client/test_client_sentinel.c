@@ -403,8 +403,9 @@ TEST(s31_without_an_answer_of_the_sentinels_the_master_s_does_not_count)
 TEST(s31_descriptor_0_waits_for_the_sentinels_like_any_other)
 {
     WATCHED;
+    net.has_input = true;
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
-    net.has_no_input = true;
+    net.has_input = false;
     node_cut(OLD);
     net_pass(200 * MS);
     CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);

@@ -400,7 +400,6 @@ TEST(a_connection_that_fails_later_says_why_and_is_hung_up_once)
     for (unsigned sends = 0; sends < 2; sends++) {
         TRUNK(3);
         options.interruptible = false;
-        net.has_no_input = true;
         OPEN;
         CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
         CHECK_INT(redlock_fd(&client, 0), 0);
