@@ -85,7 +85,7 @@ static bool add_sentinel(struct redlock_client *c, unsigned node, const char *ad
     static const char scheme[] = "redis://";
     struct redlock_sentinels *all = c->sentinels;
     struct redlock_sentinel *sentinel = &all->list[all->count];
-    size_t login_at = sizeof scheme - 1, head = login_at + login_size, at;
+    size_t login_at = sizeof scheme - 1, head = login_at + login_size;
     char url[NET_ADDRESS_TEXT_SIZE + 3 * (NET_USER_MAX + NET_PASSWORD_MAX) + sizeof scheme];
     struct net_address read;
     bool is_good;
@@ -100,11 +100,10 @@ static bool add_sentinel(struct redlock_client *c, unsigned node, const char *ad
     memcpy(url, scheme, login_at);
     memcpy(url + login_at, address + SCHEME_SIZE, login_size);
     memcpy(url + head, address + host_at, size);
-    *error = (struct net_error){ .at = 0 };
     is_good = net_parse_address(url, head + size, REDLOCK_SENTINEL_PORT, &read, error);
     net_wipe(url, sizeof url);
-    at = error->at < head ? SCHEME_SIZE + error->at - login_at : host_at + error->at - head;
-    if (!is_good) return sentinel_fail(error, at, error->text);
+    /* A login that is wrong is so for the first, which stands right behind it. */
+    if (!is_good) return sentinel_fail(error, host_at + error->at - head, error->text);
     *sentinel = (struct redlock_sentinel){ .node = (uint8_t)node };
     net_format_address(&read, sentinel->target.address, sizeof sentinel->target.address);
     memcpy(sentinel->target.user, read.user, sizeof read.user);
@@ -165,12 +164,11 @@ static bool sentinel_add(struct redlock_client *c, unsigned node, struct redlock
 static void put_argument(struct redlock_sentinel *sentinel, const char *text)
 {
     char head[24] = "$";
-    size_t room = sizeof sentinel->send, used = sentinel->send_end;
+    size_t room = sizeof sentinel->send;
 
     sentinel_append_number(head, sizeof head, strlen(text));
     sentinel_append(head, sizeof head, "\r\n");
-    REDLOCK_ASSERT(used + strlen(head) + strlen(text) + 2 < room);
-    sentinel->send[used] = '\0';
+    REDLOCK_ASSERT(sentinel->send_end + strlen(head) + strlen(text) + 2 < room);
     sentinel_append(sentinel->send, room, head);
     sentinel_append(sentinel->send, room, text);
     sentinel_append(sentinel->send, room, "\r\n");
@@ -182,7 +180,6 @@ static void put_head(struct redlock_sentinel *sentinel, const char *head)
     REDLOCK_ASSERT(sentinel->send_start == sentinel->send_end || sentinel->send_end > 0);
     sentinel_copy(sentinel->send + sentinel->send_end, sizeof sentinel->send - sentinel->send_end,
                   head);
-    sentinel->send_end = (uint16_t)(sentinel->send_end + strlen(head));
 }
 
 /* AUTH goes before the first question of a connection. */
@@ -190,7 +187,7 @@ static void put_login(struct redlock_sentinel *sentinel)
 {
     const struct redlock_target *target = &sentinel->target;
 
-    if (target->user[0] == '\0' && target->password[0] == '\0') return;
+    if (target->password[0] == '\0') return;
     put_head(sentinel, target->user[0] != '\0' ? "*3\r\n" : "*2\r\n");
     put_argument(sentinel, "AUTH");
     if (target->user[0] != '\0') put_argument(sentinel, target->user);
@@ -209,7 +206,7 @@ static void put_question(const struct redlock_client *c, struct redlock_sentinel
 {
     const struct redlock_watched *watched = &c->sentinels->watched[sentinel->node];
 
-    if (sentinel->send_start == sentinel->send_end) sentinel->send_start = sentinel->send_end = 0;
+    sentinel->send_start = sentinel->send_end = 0;
     if (!sentinel->has_asked) put_login(sentinel);
     put_head(sentinel, "*3\r\n");
     put_argument(sentinel, "SENTINEL");
@@ -387,7 +384,6 @@ static void sentinel_connected(struct redlock_client *c, unsigned k, uint64_t no
     sentinel->state = SENTINEL_OPEN;
     sentinel->has_asked = sentinel->has_answered = false;
     sentinel->send_start = sentinel->send_end = sentinel->receive_end = 0;
-    sentinel->skipped = 0;
     sentinel->answer.lines_left = 0;
     if (is_wanted(c, sentinel)) put_question(c, sentinel, now_us);
 }
@@ -520,9 +516,7 @@ static void explain_no_majority(const struct redlock_client *c,
 static void note_master(struct redlock_client *c, unsigned node, struct redlock_watched *watched,
                         const struct redlock_sentinel *named)
 {
-    if (watched->number > 0 && watched->epoch == named->epoch &&
-        strcmp(watched->master, named->master) == 0)
-        return;
+    if (watched->epoch == named->epoch && strcmp(watched->master, named->master) == 0) return;
     sentinel_copy(watched->master, sizeof watched->master, named->master);
     watched->epoch = named->epoch;
     watched->number++;
@@ -533,7 +527,7 @@ static void close_gate(struct redlock_client *c, unsigned k, uint64_t now_us)
 {
     struct redlock_gate *gate = &c->sentinels->gates[k];
 
-    if (gate->turn == 0) gate->late_at = now_us + sentinel_timeout_us(c);
+    gate->late_at = now_us + sentinel_timeout_us(c);
     gate->turn = ++watched_of(c, k)->turn;
 }
 
@@ -547,7 +541,6 @@ static void sentinel_wrote(struct redlock_client *c, unsigned k)
 static bool sentinel_asks_first(struct redlock_client *c, unsigned k, uint64_t now_us)
 {
     if (!watched_of(c, k)) return false;
-    c->sentinels->gates[k].turn = 0;
     close_gate(c, k, now_us);
     return true;
 }

@@ -75,6 +75,13 @@ static bool says(const char *part)
     return strstr(words(), part) != NULL;
 }
 
+/* It closes its connections, as a server does that ends. */
+static void sentinels_leave(unsigned k)
+{
+    for (unsigned i = 0; i < net.line_count; i++)
+        if (net.lines[i].node == k) net.lines[i].has_ended = true;
+}
+
 /* The failover: the new master was a replica, and has not heard of any lock; the old
  * one lives on. */
 static void fail_over(unsigned last)
@@ -100,11 +107,14 @@ TEST(a_lock_is_taken_at_the_master_that_the_sentinels_name)
 
 TEST(s31_a_majority_of_the_sentinels_is_enough_and_a_minority_is_not_believed)
 {
+    static const char *const others[] = { "n4", NULL };
     WATCHED;
-    name_master(0, 0, "n4", 1);
-    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
-    CHECK(has_key(OLD) && !has_key(NEW));
-    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        name_master(0, 0, others[i], 1);
+        CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+        CHECK(has_key(OLD) && !has_key(NEW));
+        CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    }
     node_kill(0);
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     node_kill(1);
@@ -127,6 +137,7 @@ TEST(s31_sentinels_that_do_not_agree_name_nobody)
     name_master(1, 1, "n3", 2);
     /* The same server, but not since the same failover. */
     CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);
+    CHECK(says("3 of 3 sentinels name masters, but no quorum the same"));
     CHECK(!has_key(OLD) && !has_key(NEW));
     CLOSE(0);
 }
@@ -162,6 +173,19 @@ TEST(s31_the_new_master_grants_when_all_locks_of_the_old_one_have_ended)
     CHECK(net.now_us > until);
     CHECK(has_key(NEW));
     redlock_close(&other, 0);
+    CLOSE(0);
+}
+
+/* Sentinels that were made anew count failovers anew. */
+TEST(s31_another_master_of_the_same_epoch_is_another)
+{
+    WATCHED;
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    name_master(0, 2, "n4", 0);
+    CHECK_INT(redlock_extend(&client, &door, 10000), REDLOCK_NO_QUORUM);
+    CHECK(says("the sentinels name another master"));
+    (void)redlock_connect(&client, 1000);
+    CHECK_STR(sentinels.watched[0].master, "n4:6379");
     CLOSE(0);
 }
 
@@ -393,8 +417,10 @@ TEST(s31_without_an_answer_of_the_sentinels_the_master_s_does_not_count)
     WATCHED;
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
     for (unsigned k = 0; k < SENTINELS; k++) node_hang(k);
+    CHECK(ACQUIRE(&door, 0) != REDLOCK_OK);
+    CHECK_STR(words(), "0 of 3 sentinels name a master; n0:26379: no answer");
     CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);
-    CHECK(says("0 of 3 sentinels name a master; n0:26379: "));
+    CHECK(says("0 of 3 sentinels name a master; n0:26379: it does not answer"));
     for (unsigned k = 0; k < SENTINELS; k++) node_wake(k);
     CHECK_INT(ACQUIRE(&door, 12000), REDLOCK_OK);
     CLOSE(0);
@@ -463,12 +489,45 @@ TEST(a_loop_does_not_sleep_over_the_time_that_a_sentinel_has_to_answer)
 {
     struct loop loop = { .steps_ready = false };
     WATCHED;
-    node_hang(0);
+    redlock_close(&client, 0);
+    node_kill(0);
+    node_hang(1);
+    CHECK_INT(open_at("sentinel://n0,n1,n2,n2,n2/mymaster"), REDLOCK_OK);
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     loop_until(&loop, NULL, net.now_us + 10 * MS);
     CHECK(redlock_poll_ms(&client) > 0 && redlock_poll_ms(&client) < NODE_TIMEOUT);
     loop_until(&loop, NULL, net.now_us + 10000 * MS);
-    CHECK_INT(redlock_fd(&client, 1), -1);
+    CHECK_INT(redlock_fd(&client, 2), -1);
+    CLOSE(0);
+}
+
+TEST(a_loop_does_not_sleep_over_the_time_that_a_majority_has_to_answer)
+{
+    struct loop loop = { .steps_ready = false };
+    WATCHED;
+    struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
+    redlock_close(&client, 0);
+    CHECK_INT(open_at("n4, sentinel://n0,n1,n2/mymaster"), REDLOCK_OK);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    for (unsigned k = 0; k < SENTINELS; k++) node_kill(k);
+    loop_until(&loop, NULL, net.now_us + 10 * MS);
+    const uint64_t began = net.now_us;
+    CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_OK);
+    loop_until(&loop, &door, net.now_us + 1000 * MS);
+    CHECK_INT(redlock_lock_status(&door), REDLOCK_NO_QUORUM);
+    CHECK(net.now_us - began < NODE_TIMEOUT * MS);
+    CLOSE(0);
+}
+
+TEST(a_loop_does_not_turn_for_sentinels_that_a_connection_has_waited_for_in_vain)
+{
+    struct loop loop = { .steps_ready = false };
+    WATCHED;
+    redlock_close(&client, 0);
+    for (unsigned k = 0; k < SENTINELS; k++) node_hang(k);
+    CHECK_INT(open_at("n4, sentinel://n0,n1,n2/mymaster"), REDLOCK_OK);
+    loop_until(&loop, NULL, net.now_us + 1000 * MS);
+    CHECK(loop.zeros_max <= 3);
     CLOSE(0);
 }
 
@@ -477,6 +536,9 @@ TEST(a_loop_does_not_sleep_over_the_time_that_a_sentinel_has_to_answer)
 static void check_words_of(const char *answer, const char *expected)
 {
     WATCHED;
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);   /* What they have said before does not count. */
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    net.receive_max = 7;
     for (unsigned k = 0; k < SENTINELS; k++)
         model_node_plan(&net.hosts[k].node, (struct model_answer){ .command = "SENTINEL",
                                                                    .bytes = answer,
@@ -489,6 +551,66 @@ static void check_words_of(const char *answer, const char *expected)
 }
 
 #define NO_ADDRESS "n0:26379: its answer has no address, or no epoch"
+#define FIELDS(host, port, epoch) \
+    "*6\r\n$9\r\nip\r\n$9\r\n" host "\r\n$9\r\nport\r\n$9\r\n" port \
+    "\r\n$9\r\nconfig-epoch\r\n$9\r\n" epoch "\r\n"
+
+TEST(a_sentinel_is_quoted_as_far_as_there_is_room)
+{
+    static const size_t sizes[] = { 79, 80, 300 };
+    for (volatile unsigned i = 0; i < 3; i++) {
+        char answer[400] = "-ERR ";
+        WATCHED;
+        memset(answer + 5, 'x', sizes[i] - 4);
+        strcpy(answer + 1 + sizes[i], "\r\n");
+        for (unsigned k = 0; k < SENTINELS; k++)
+            model_node_plan(&net.hosts[k].node,
+                            (struct model_answer){ .command = "SENTINEL", .bytes = answer,
+                                                   .size = strlen(answer), .times = UINT32_MAX });
+        CHECK(ACQUIRE(&door, 200) != REDLOCK_OK);
+        CHECK_INT(strlen(sentinels.list[0].error), 79);
+        CLOSE(0);
+    }
+}
+
+TEST(why_there_is_no_majority_is_told_as_far_as_there_is_room)
+{
+    char address[400] = "sentinel://n0";
+    WATCHED;
+    redlock_close(&client, 0);
+    memset(address + 13, 'x', 200);
+    strcpy(address + 213, ",n1,n2/mymaster");
+    CHECK_INT(open_at(address), REDLOCK_OK);
+    for (unsigned k = 0; k < SENTINELS; k++) node_kill(k);
+    CHECK(ACQUIRE(&door, 200) != REDLOCK_OK);
+    CHECK(says("0 of 3 sentinels name a master; n0xxx"));
+    CHECK_STR(mistake.text, "");
+    CLOSE(0);
+}
+
+/* Another port than the one that is meant is that of nobody here, and no look-up asks for it. */
+TEST(an_answer_is_read_in_each_form_that_it_may_have)
+{
+    static char many[2000] = "*90\r\n";
+    static const struct { const char *answer, *master; } cases[] = {
+        { FIELDS("n3", "6379", "0"), "n3:6379" },
+        { FIELDS("a3::1", "6379", "18446744073709551"), "[a3::1]:6379" },
+        { FIELDS("n3", "0000637x", "0"), "n3:637" },    /* As much as has room. */
+        { many, "n3:6379" }
+    };
+    for (unsigned i = 0; i < 42; i++) strcat(many, "$1\r\na\r\n$1\r\nb\r\n");
+    strcat(many, &FIELDS("n3", "6379", "0")[4]);
+    for (volatile unsigned i = 0; i < 4; i++) {
+        WATCHED;
+        for (unsigned k = 0; k < SENTINELS; k++)
+            model_node_plan(&net.hosts[k].node, (struct model_answer){
+                .command = "SENTINEL", .bytes = cases[i].answer,
+                .size = strlen(cases[i].answer), .times = UINT32_MAX });
+        (void)redlock_connect(&client, 1000);
+        CHECK_STR(sentinels.watched[0].master, cases[i].master);
+        CLOSE(0);
+    }
+}
 
 TEST(a_sentinel_that_answers_nonsense_says_so)
 {
@@ -513,6 +635,11 @@ TEST(a_sentinel_that_answers_nonsense_says_so)
     check_words_of("-ERR No such master with that name\r\n+OK\r\n",
                    "n0:26379: an answer that nobody asked for");
     check_words_of("\r\n", "n0:26379: an empty answer");
+    check_words_of("-NOAUTH x\n", "n0:26379: NOAUTH x");
+    check_words_of(FIELDS("unix", "/tmp/x", "0"), NO_ADDRESS);
+    check_words_of(FIELDS("n3", "6379", "1a"), NO_ADDRESS);
+    check_words_of(FIELDS("n3", "6379", "184467440737095516160"), NO_ADDRESS);
+    check_words_of("*4294967302\r\n", "n0:26379: its answer has no fields, or too many");
     check_words_of(long_answer, "n0:26379: its answer is too long");
 }
 
@@ -526,12 +653,119 @@ TEST(a_login_is_for_the_sentinels)
     }
     CHECK_INT(open_at("sentinel://watch:pw%401@n0,n1:26379,n2/mymaster"), REDLOCK_OK);
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_extend(&client, &door, 10000), REDLOCK_OK);
+    CHECK_INT(model_count_calls(&net.hosts[0].node, "AUTH"), 1);
     CLOSE(0);
     CHECK_INT(open_at("sentinel://watch:bad@n0,n1,n2/mymaster"), REDLOCK_OK);
     redlock_lock_init(&door);
     CHECK(ACQUIRE(&door, 500) != REDLOCK_OK);
     CHECK(says("WRONGPASS"));
     CLOSE(0);
+}
+
+TEST(a_login_may_be_a_password_alone)
+{
+    static const char sent[] = "*2\r\n$4\r\nAUTH\r\n$2\r\npw\r\n*3\r\n";
+    WATCHED;
+    redlock_close(&client, 0);
+    model_node_plan(&net.hosts[0].node, (struct model_answer){
+        .command = "AUTH", .bytes = "\r\n", .size = 2, .times = UINT32_MAX });
+    CHECK_INT(open_at("sentinel://:pw@n0/mymaster"), REDLOCK_OK);
+    CHECK(ACQUIRE(&door, 50) != REDLOCK_OK);
+    CHECK(strncmp(sentinels.list[0].send, sent, sizeof sent - 1) == 0);
+    CHECK(says("n0:26379: an empty answer"));
+    CLOSE(0);
+}
+
+TEST(a_connection_to_a_sentinel_serves_for_any_number_of_questions_and_may_rest)
+{
+    static const size_t sizes[] = { 0, 7 };
+    for (volatile unsigned i = 0; i < 2; i++) {
+        WATCHED;
+        net.send_max = net.receive_max = sizes[i];
+        for (unsigned n = 0; n < 40; n++) {
+            if (n == 20) CHECK_INT(redlock_run_for(&client, NULL, 10000), REDLOCK_OK);
+            CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+            CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+        }
+        for (unsigned k = 0; k < SENTINELS; k++) CHECK_INT(net.hosts[k].connects, 1);
+        CHECK_INT(net.hosts[OLD].connects, 1);
+        CLOSE(0);
+    }
+}
+
+TEST(a_sentinel_whose_connection_stands_at_once_is_asked_at_once)
+{
+    struct loop loop = { .steps_ready = false };
+    WATCHED;
+    struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
+    all_welcome(NET_AT_ONCE);
+    const uint64_t began = net.now_us;
+    CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_OK);
+    loop_until(&loop, &door, net.now_us + 1000 * MS);
+    CHECK(taken_ms(began) <= 2);
+    CLOSE(0);
+}
+
+TEST(a_sentinel_that_was_good_is_back_at_once_and_one_that_refuses_is_asked_after_a_pause)
+{
+    struct loop loop = { .steps_ready = false };
+    WATCHED;
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    node_cut(0);
+    node_cut(1);
+    net_pass(10 * MS);
+    const uint64_t began = net.now_us;
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK(taken_ms(began) <= 2);
+    for (unsigned k = 0; k < SENTINELS; k++) {
+        node_kill(k);
+        net.hosts[k].connects = 0;
+    }
+    struct redlock_request request = {
+        .resource = "gate", .resource_size = 4, .ttl_ms = 10000, .wait_ms = 5000,
+        .wall_us = net_wall_us()
+    };
+    redlock_lock_init(&gate);
+    CHECK_INT(redlock_begin_acquire(&client, &gate, &request), REDLOCK_OK);
+    loop_until(&loop, &gate, net.now_us + 1000 * MS);
+    CHECK(net.hosts[0].connects >= 2 && net.hosts[0].connects <= 5);
+    CLOSE(0);
+}
+
+TEST(an_answer_that_was_cut_off_does_not_go_on_in_the_next_connection)
+{
+    WATCHED;
+    redlock_close(&client, 0);
+    CHECK_INT(open_at("sentinel://n0/mymaster"), REDLOCK_OK);
+    net.hosts[0].connects = 0;
+    model_node_plan(&net.hosts[0].node, (struct model_answer){
+        .command = "SENTINEL", .bytes = "*10\r\n$4\r\n", .size = 9, .times = 1 });
+    (void)redlock_connect(&client, 10);
+    sentinels_leave(0);
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);
+    CHECK_INT(ACQUIRE(&door, 2000), REDLOCK_OK);
+    CHECK_INT(net.hosts[0].connects, 2);
+    CLOSE(0);
+}
+
+/* What the first sentinel has done is told. */
+TEST(the_trouble_of_a_sentinel_is_told)
+{
+    static const char *const troubles[] = {
+        "it does not answer", "no connection within the node timeout", "it closed the connection"
+    };
+    for (volatile unsigned i = 0; i < 3; i++) {
+        WATCHED;
+        if (i == 0) node_hang(0);
+        if (i == 1) net.hosts[0].welcome = NET_NEVER;
+        node_kill(1);
+        CHECK_INT(redlock_connect(&client, 1000), i < 2 ? REDLOCK_NO_QUORUM : REDLOCK_OK);
+        if (i == 2) sentinels_leave(0);
+        CHECK_INT(redlock_run_for(&client, NULL, i < 2 ? 1000 : 0), REDLOCK_OK);
+        CHECK_STR(sentinels.list[0].error, troubles[i]);
+        CLOSE(0);
+    }
 }
 
 TEST(connections_to_sentinels_may_break_after_any_byte)
@@ -564,6 +798,42 @@ TEST(a_loop_of_the_caller_s_waits_for_the_sentinels_too)
     CLOSE(0);
 }
 
+TEST(each_master_has_its_own_sentinels)
+{
+    WATCHED;
+    redlock_close(&client, 0);
+    name_master(1, 2, "n4", 7);
+    net.hosts[NEW].node.started_us = 0;
+    CHECK_INT(open_at("sentinel://n0/mymaster, sentinel://n1,n2/mymaster"), REDLOCK_OK);
+    CHECK_STR(redlock_node_address(&client, 0), "sentinel:mymaster");
+    (void)redlock_connect(&client, 1000);
+    CHECK_STR(sentinels.watched[0].master, "n3:6379");
+    CHECK_STR(sentinels.watched[1].master, "n4:6379");
+    CHECK(redlock_node_votes(redlock_engine(&client), 0, net.now_us));
+    CHECK(!redlock_node_votes(redlock_engine(&client), 1, net.now_us));
+    net_pass(GUARD * MS);
+    CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);
+    CHECK(has_key(OLD) && has_key(NEW));
+    node_kill(1);
+    CHECK_INT(redlock_extend(&client, &door, 10000), REDLOCK_NO_QUORUM);
+    CHECK_INT(redlock_vote_of(&door, 0), REDLOCK_VOTE_GRANTED);
+    CLOSE(0);
+}
+
+TEST(the_name_of_a_master_is_looked_up_once_for_a_connection)
+{
+    WATCHED;
+    net.hosts[OLD].is_name = true;
+    net.hosts[OLD].lookup_us = 5 * MS;
+    for (unsigned i = 0; i < 20; i++) {
+        CHECK_INT(redlock_step(&client), REDLOCK_OK);
+        net_pass(MS / 2);
+    }
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(net.hosts[OLD].lookups, 1);
+    CLOSE(0);
+}
+
 TEST(a_master_behind_sentinels_is_one_of_several_nodes)
 {
     WATCHED;
@@ -592,7 +862,9 @@ static void check_refused(const char *address, size_t at, const char *text)
 
 TEST(an_address_that_is_wrong_is_refused_with_its_place)
 {
-    static char long_name[200] = "sentinel://n0/";
+    /* As many bytes of a host as the longest address may have, with its login. */
+    enum { MOST = NET_ADDRESS_TEXT_SIZE + 3 * (NET_USER_MAX + NET_PASSWORD_MAX) + 1 };
+    static char long_name[200] = "sentinel://n0/", long_host[MOST + 20] = "sentinel://";
     WATCHED;
     redlock_close(&client, 0);
     check_refused("sentinel://n0,n1,n2", 19, "the master's name is missing");
@@ -606,6 +878,12 @@ TEST(an_address_that_is_wrong_is_refused_with_its_place)
     check_refused("sentinel://n0,n1:0/m", 17, "port");
     check_refused("n4,sentinel://n0,n1:x/m", 20, "port");
     check_refused("sentinel://user:p%zz@n0/m", 17, "%");
+    memset(long_host + 11, 'h', MOST);
+    strcpy(long_host + 11 + MOST, "/m");
+    CHECK_INT(open_at(long_host), REDLOCK_BAD_ADDRESS);
+    CHECK_STR(mistake.text, "the host is too long: 255 bytes at most");
+    strcpy(long_host + 11 + MOST, "h/m");
+    check_refused(long_host, 11, "a sentinel's host or login is too long");
     memset(long_name + 14, 'm', 64);
     CHECK_INT(open_at(long_name), REDLOCK_OK);
     redlock_close(&client, 0);
