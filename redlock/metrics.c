@@ -107,7 +107,7 @@ static uint32_t behind(const struct redlock_metrics *m, uint32_t at)
 static struct redlock_metered *look_up(const struct redlock_metrics *m,
                                        const struct redlock_lock *lock)
 {
-    uint32_t at = m->slot_count > 0 ? home_of(m, lock) : 0;
+    uint32_t at = home_of(m, lock);
 
     for (uint32_t i = 0; i < m->slot_count; i++, at = behind(m, at))
         if (m->slots[at].lock == lock || !m->slots[at].lock) return &m->slots[at];
@@ -117,7 +117,7 @@ static struct redlock_metered *look_up(const struct redlock_metrics *m,
 static struct redlock_metered *find(const struct redlock_metrics *m,
                                     const struct redlock_lock *lock)
 {
-    struct redlock_metered *slot = lock ? look_up(m, lock) : NULL;
+    struct redlock_metered *slot = look_up(m, lock);
 
     return slot && slot->lock ? slot : NULL;
 }
@@ -348,8 +348,7 @@ static void count_extension(struct redlock_metrics *m, struct redlock_metered *l
     observe(
         m->parts_left, metrics_parts(), REDLOCK_METRICS_PARTS,
         millionths_of(between(event->at_us, lock->valid_until), (uint64_t)event->ttl_ms * 1000));
-    if (event->status != REDLOCK_OK)
-        lock->failure = event->status == REDLOCK_TAKEN ? LOSS_REFUSED : LOSS_NO_QUORUM;
+    lock->failure = event->status == REDLOCK_TAKEN ? LOSS_REFUSED : LOSS_NO_QUORUM;
 }
 
 /* Until it is held, the reason why the last attempt was lost. */
@@ -490,7 +489,7 @@ void redlock_metrics_count(struct redlock_metrics *m, const struct redlock_event
     if (event->kind == REDLOCK_EVENT_HEARD) end_trip(m, event);
     if (event->kind == REDLOCK_EVENT_READY || event->kind == REDLOCK_EVENT_DISCONNECTED)
         count_node(m, event);
-    if (event->lock) count_lock(m, lock, event);
+    count_lock(m, lock, event);
 }
 
 void redlock_metrics_give_up(struct redlock_metrics *m, const struct redlock_lock *lock,

@@ -40,6 +40,13 @@ static bool has_words(const char *words)
     return strstr(text, words) != NULL;
 }
 
+static unsigned slots_in_use(void)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < SLOTS; i++) count += slots[i].lock != NULL;
+    return count;
+}
+
 /* The rest of a series' line, as printed now. */
 static const char *told_of(const char *series)
 {
@@ -638,7 +645,7 @@ TEST(a_release_that_too_few_confirm_is_owed_until_it_is_paid)
     TELLS("redlock_debts", "3");
     RUN_MS(11000);
     TELLS("redlock_debts", "0");
-    CHECK(!metrics.slots[0].lock && !metrics.slots[SLOTS - 1].lock);
+    CHECK_INT(slots_in_use(), 0);
 }
 
 TEST(a_ticket_is_told_once_there_is_one)
@@ -828,6 +835,295 @@ TEST(a_question_has_no_round_trip_of_its_own_but_stands_before_that_of_a_lock)
     TELLS("redlock_node_round_trip_seconds_sum{node=\"0\"}", "0.0002");
 }
 
+/* ---- Events one by one ---- */
+
+static struct redlock_lock one, another;
+
+/* Counts it. It is about the first lock unless it names another, or is about a node alone. */
+static void count_event(struct redlock_event event)
+{
+    if (!event.lock && event.kind != REDLOCK_EVENT_READY &&
+        event.kind != REDLOCK_EVENT_DISCONNECTED)
+        event.lock = &one;
+    redlock_metrics_count(&metrics, &event);
+}
+
+/* Each with the fields that tests name, if any. */
+#define EVENT(...) count_event((struct redlock_event){ .kind = REDLOCK_EVENT_##__VA_ARGS__ })
+#define PHASE(...) EVENT(PHASE, .phase = REDLOCK_PHASE_##__VA_ARGS__)
+#define VERDICT(operation, ...) \
+    EVENT(VERDICT, .command = REDLOCK_COMMAND_##operation, .status = REDLOCK_##__VA_ARGS__)
+#define ENDED(operation, ...) \
+    EVENT(ENDED, .command = REDLOCK_COMMAND_##operation, .status = REDLOCK_##__VA_ARGS__)
+#define HEARD(...) EVENT(HEARD, .session = __VA_ARGS__)
+#define EVENTS(slot_count) CLUSTER(N); begin(ENGINE(0), RING_SIZE, (slot_count))
+#define S 1000000
+
+TEST(the_part_that_is_left_is_exact_where_it_is_a_half_or_the_whole)
+{
+    static const struct { uint64_t left_us; const char *sum; } cases[] = {
+        { 500000, "0.5" }, { 1000000, "1.5" }, { 1500000, "2.5" }, { 250000, "2.75" }
+    };
+    EVENTS(SLOTS);
+    PHASE(ACQUIRING, .at_us = 1);
+    VERDICT(ACQUIRE, OK, .validity_us = 10 * S);
+    for (unsigned i = 0; i < 4; i++) {
+        VERDICT(EXTEND, OK, .at_us = 10 * S - cases[i].left_us, .ttl_ms = 1000);
+        TELLS("redlock_validity_left_ratio_sum", cases[i].sum);
+    }
+}
+
+TEST(a_lock_is_held_until_the_later_end_and_from_its_first_beginning)
+{
+    EVENTS(SLOTS);
+    PHASE(ACQUIRING);
+    VERDICT(ACQUIRE, OK, .validity_us = 10 * S);
+    VERDICT(EXTEND, OK, .at_us = 1 * S, .validity_us = 5 * S);      /* To 6 s. */
+    CHECK_INT(slots_in_use(), 1);
+    VERDICT(EXTEND, TAKEN, .at_us = 2 * S);
+    VERDICT(EXTEND, OK, .at_us = 9 * S, .validity_us = 5 * S);      /* To 14 s. */
+    CHECK_INT(metrics.losses[0], 0);
+    EVENT(OWED, .session = 0, .at_us = 10 * S);
+    PHASE(RELEASING, .at_us = 12 * S);
+    TELLS("redlock_hold_seconds_sum", "12");
+    ENDED(RELEASE, OK, .at_us = 12 * S);
+    PHASE(IDLE, .at_us = 12 * S);
+    PHASE(ACQUIRING, .at_us = 12 * S);
+    VERDICT(ACQUIRE, OK, .at_us = 12 * S, .validity_us = S);        /* To 13 s. */
+    PHASE(IDLE, .at_us = 13 * S);
+    TELLS("redlock_hold_seconds_sum", "13");
+    TELLS("redlock_lost_total{reason=\"expired\"}", "1");
+    TELLS("redlock_lost_total{reason=\"refused\"}", "0");
+}
+
+/* No answer to the round before is a vote any longer. */
+TEST(a_lock_that_is_released_has_late_votes_at_once)
+{
+    EVENTS(SLOTS);
+    PHASE(ACQUIRING);
+    PHASE(RELEASING);
+    CHECK_INT(metrics.votes[1][4], 1);
+}
+
+TEST(a_lock_that_was_extended_at_last_has_expired)
+{
+    EVENTS(SLOTS);
+    PHASE(ACQUIRING);
+    VERDICT(ACQUIRE, OK, .validity_us = 10 * S);
+    VERDICT(EXTEND, NO_QUORUM, .at_us = 1 * S);
+    VERDICT(EXTEND, OK, .at_us = 2 * S, .validity_us = 10 * S);
+    PHASE(IDLE, .at_us = 20 * S);
+    CHECK_INT(metrics.losses[0], 1);
+}
+
+/* It owes something, so that its slot stays. */
+TEST(a_lock_that_becomes_idle_is_held_no_longer)
+{
+    EVENTS(SLOTS);
+    PHASE(ACQUIRING);
+    VERDICT(ACQUIRE, OK, .validity_us = 10 * S);
+    EVENT(OWED, .session = 0);
+    PHASE(IDLE, .at_us = 3 * S);
+    CHECK_INT(metrics.holds[REDLOCK_METRICS_TIMES + 1], 3 * S);
+    CHECK_INT(slots_in_use(), 1);
+}
+
+TEST(a_slot_is_free_when_its_lock_is_idle_has_ended_and_owes_nothing)
+{
+    for (unsigned last = 0; last < 3; last++) {
+        EVENTS(SLOTS);
+        PHASE(ACQUIRING);
+        EVENT(OWED, .session = 1);
+        if (last != 0) ENDED(ACQUIRE, TAKEN);
+        if (last != 1) PHASE(IDLE);
+        if (last != 2) EVENT(CLEARED, .session = 1);
+        CHECK_INT(slots_in_use(), 1);
+        if (last == 0) ENDED(ACQUIRE, TAKEN);
+        if (last == 1) PHASE(IDLE);
+        if (last == 2) EVENT(CLEARED, .session = 1);
+        CHECK_INT(slots_in_use(), 0);
+    }
+}
+
+/* Each in its turn, so that others move up into its slot. */
+TEST(a_lock_that_leaves_a_full_table_takes_no_other_with_it)
+{
+    static struct redlock_lock locks[SLOTS];
+    for (unsigned way = 0; way < 2; way++) {
+        EVENTS(SLOTS);
+        for (unsigned i = 0; i < SLOTS; i++) PHASE(ACQUIRING, .lock = &locks[i]);
+        for (unsigned i = 0; i < SLOTS; i++) {
+            CHECK_INT(slots_in_use(), SLOTS - i);
+            if (way == 0) EVENT(FORGOTTEN, .lock = &locks[i]);
+            if (way == 1) ENDED(ACQUIRE, TAKEN, .lock = &locks[i]);
+            if (way == 1) PHASE(IDLE, .lock = &locks[i]);
+        }
+        CHECK_INT(slots_in_use(), 0);
+        for (unsigned k = 0; k < N; k++) CHECK_INT(metrics.votes[k][4], SLOTS);
+    }
+}
+
+TEST(nothing_that_is_no_round_takes_a_slot)
+{
+    EVENTS(SLOTS);
+    PHASE(IDLE, .command = REDLOCK_COMMAND_ACQUIRE);
+    PHASE(INSPECTING, .command = REDLOCK_COMMAND_GETRANGE);
+    VERDICT(ACQUIRE, TAKEN);
+    CHECK_INT(slots_in_use(), 0);
+    ENDED(ACQUIRE, TIMEOUT);
+    HEARD(0, .command = REDLOCK_COMMAND_WAIT, .number = -2);
+    EVENT(WOKEN, .session = 0);
+    EVENT(OWED, .session = 0);
+    CHECK_INT(slots_in_use(), 0);
+    begin(ENGINE(0), RING_SIZE, 0);
+    PHASE(IDLE, .command = REDLOCK_COMMAND_ACQUIRE);
+    VERDICT(ACQUIRE, TAKEN, .not_asked = 1, .unknown = 2);
+    CHECK_INT(metrics.untracked_rounds, 0);
+    CHECK_INT(metrics.votes[0][3] + metrics.votes[1][2], 0);
+}
+
+TEST(each_node_has_the_vote_that_its_bit_tells)
+{
+    EVENTS(SLOTS);
+    PHASE(ACQUIRING);
+    VERDICT(ACQUIRE, TAKEN, .not_asked = 1u << 4, .unknown = 1u << 3);
+    HEARD(0, .command = REDLOCK_COMMAND_ACQUIRE, .vote = REDLOCK_VOTE_GRANTED);
+    PHASE(WAITING);
+    PHASE(ACQUIRING);
+    CHECK_INT(metrics.votes[0][0], 1);
+    CHECK_INT(metrics.votes[1][4], 1);
+    CHECK_INT(metrics.votes[3][2], 1);
+    CHECK_INT(metrics.votes[4][3], 1);
+    ENDED(ACQUIRE, CANCELLED, .unknown = 1u << 2);
+    CHECK_INT(metrics.votes[2][2], 1);
+    PHASE(EXTENDING);
+    ENDED(EXTEND, LOST, .unknown = 1u << 2);
+    CHECK_INT(metrics.votes[2][2], 2);
+    ENDED(WAIT, CANCELLED, .unknown = 1u << 1);
+    CHECK_INT(metrics.votes[1][2], 0);
+}
+
+TEST(a_lock_that_comes_back_by_its_verdict_has_no_votes_of_that_round)
+{
+    EVENTS(SLOTS);
+    VERDICT(EXTEND, OK, .validity_us = S);
+    ENDED(EXTEND, OK, .unknown = UINT16_MAX);
+    CHECK_INT(metrics.votes[0][2], 0);
+}
+
+TEST(who_was_woken_once_was_not_woken_the_next_time)
+{
+    EVENTS(SLOTS);
+    PHASE(ACQUIRING);
+    PHASE(WAITING);
+    for (unsigned k = 0; k < 3; k++) EVENT(WOKEN, .session = (uint8_t)k);
+    PHASE(ACQUIRING);
+    PHASE(WAITING);
+    for (unsigned k = 0; k < N; k++)
+        HEARD((uint8_t)k, .command = REDLOCK_COMMAND_ACQUIRE, .number = -2);
+    PHASE(ACQUIRING);
+    CHECK_INT(metrics.wake_ups[0], 1);
+    CHECK_INT(metrics.wake_ups[1], 1);
+}
+
+/* It owes something, so that its slot stays. */
+TEST(why_an_attempt_was_lost_counts_for_its_own_end_and_for_a_timeout_alone)
+{
+    EVENTS(SLOTS);
+    PHASE(ACQUIRING);
+    EVENT(OWED, .session = 0);
+    VERDICT(ACQUIRE, NO_QUORUM);
+    ENDED(ACQUIRE, CANCELLED);
+    PHASE(IDLE);
+    PHASE(WAITING);
+    ENDED(ACQUIRE, TIMEOUT);
+    TELLS("redlock_acquire_seconds_count{outcome=\"cancelled\"}", "1");
+    TELLS("redlock_acquire_seconds_count{outcome=\"timeout\"}", "1");
+    TELLS("redlock_acquire_seconds_count{outcome=\"no_quorum\"}", "0");
+}
+
+TEST(a_lock_without_a_ticket_leaves_the_last_ticket)
+{
+    EVENTS(SLOTS);
+    VERDICT(ACQUIRE, OK, .ticket = 5);
+    VERDICT(ACQUIRE, TAKEN);
+    CHECK_INT(metrics.ticket, 5);
+}
+
+TEST(one_command_at_a_time_is_timed_and_each_from_its_own_beginning)
+{
+    EVENTS(SLOTS);
+    HEARD(1, .at_us = 50);          /* Nothing was sent when the metrics began. */
+    CHECK_INT(metrics.nodes[1].began_at, 0);
+    EVENT(SENT, .session = 1, .at_us = 100, .to_come = 1);
+    EVENT(SENT, .session = 1, .at_us = 150, .to_come = 2);
+    HEARD(1, .at_us = 400);
+    HEARD(1, .at_us = 500);
+    EVENT(SENT, .session = 1, .at_us = 600, .to_come = 1);
+    redlock_metrics_lost(&metrics, 1);      /* Nobody knows whether its answer was. */
+    HEARD(1, .at_us = 700);
+    CHECK_INT(metrics.trips[1][REDLOCK_METRICS_TRIPS + 1], 300);
+    TELLS("redlock_node_round_trip_seconds_count{node=\"1\"}", "1");
+}
+
+TEST(a_node_that_is_met_first_has_not_restarted)
+{
+    EVENTS(SLOTS);
+    memset(metrics.nodes, 0, sizeof metrics.nodes);
+    EVENT(DISCONNECTED, .session = 0);
+    EVENT(READY, .session = 0, .is_new_server = true);
+    CHECK_INT(metrics.restarts[0], 0);
+    EVENT(READY, .session = 0, .is_new_server = true);
+    CHECK_INT(metrics.restarts[0], 1);
+}
+
+TEST(a_subscription_is_no_node)
+{
+    static const enum redlock_event_kind kinds_of_sessions[] = {
+        REDLOCK_EVENT_READY, REDLOCK_EVENT_DISCONNECTED, REDLOCK_EVENT_SENT, REDLOCK_EVENT_HEARD,
+        REDLOCK_EVENT_UNANSWERED
+    };
+    static struct redlock_metrics before;
+    EVENTS(SLOTS);
+    memset(&metrics.nodes[N], 0xff, sizeof metrics.nodes[N]);
+    metrics.nodes[N].to_come = 1;
+    before = metrics;
+    for (unsigned i = 0; i < 5; i++) {
+        const struct redlock_event event = {
+            .kind = kinds_of_sessions[i], .session = N, .lock = &another, .at_us = 7,
+            .command = REDLOCK_COMMAND_ACQUIRE, .vote = REDLOCK_VOTE_REFUSED, .to_come = 2,
+            .is_new_server = true
+        };
+        redlock_metrics_count(&metrics, &event);
+        CHECK(memcmp(&metrics, &before, sizeof metrics) == 0);
+        metrics.nodes[N].to_come = before.nodes[N].to_come = (uint16_t)(i + 1) % 2;
+    }
+}
+
+TEST(metrics_that_begin_when_a_node_is_being_connected_do_not_take_it_for_up)
+{
+    CLUSTER(N);
+    DOWN(1);
+    RUN_MS(1000);
+    redlock_tick(ENGINE(0), CLIENT_NOW(0) + 20 * S);
+    CHECK(redlock_wants(ENGINE(0), 1) & REDLOCK_WANT_CONNECT);
+    WATCH;
+    CHECK(!metrics.nodes[1].is_up);
+}
+
+TEST(metrics_that_begin_before_a_node_was_met_do_not_count_its_first_server)
+{
+    CLUSTER_COLD(N, 1, (void)0);
+    HANG(1);
+    RUN_MS(20);
+    WATCH;
+    TELLS("redlock_node_up{node=\"1\"}", "0");
+    RESUME(1);
+    RUN_MS(10000);
+    TELLS("redlock_node_up{node=\"1\"}", "1");
+    TELLS("redlock_node_restarts_total{node=\"1\"}", "0");
+}
+
 /* ---- Too little memory ---- */
 
 TEST(lost_events_are_counted_and_locks_come_back_with_their_next_round)
@@ -907,9 +1203,13 @@ TEST(lost_events_of_one_ring_after_the_other_are_added_up)
     CHECK_INT(metrics.lost_events, 11);
     redlock_metrics_lost(&metrics, 1);      /* Another ring already. */
     CHECK_INT(metrics.lost_events, 12);
+    redlock_metrics_change(&metrics, ENGINE(0));
+    redlock_metrics_lost(&metrics, 4);
+    CHECK_INT(metrics.lost_events, 16);
 }
 
-/* Locks that are acquired and forgotten in any order, by their addresses alone, beside a list. */
+/* Locks that are acquired, forgotten and moved in any order, by their addresses alone, beside
+ * a list. */
 TEST(slots_are_found_again_whatever_leaves_between_them)
 {
     static struct redlock_lock locks[20];
@@ -919,18 +1219,25 @@ TEST(slots_are_found_again_whatever_leaves_between_them)
     WATCH;
     for (unsigned i = 0; i < 20000; i++) {
         dice = dice * 1103515245 + 12345;
-        unsigned at = (dice >> 16) % 20;
-        struct redlock_event event = {
-            .lock = &locks[at], .session = REDLOCK_NO_SESSION, .kind = REDLOCK_EVENT_FORGOTTEN
-        };
-        if (!is_in[at]) event.kind = REDLOCK_EVENT_PHASE, event.phase = REDLOCK_PHASE_ACQUIRING;
-        bool is_full = !is_in[at] && count == SLOTS;
-        redlock_metrics_count(&metrics, &event);
-        if (!is_full) is_in[at] = !is_in[at], count += is_in[at] ? 1u : UINT32_MAX;
+        unsigned at = (dice >> 16) % 20, to = (dice >> 24) % 60;
+        if (to < 20 && to != at) {
+            EVENT(MOVED, .lock = &locks[to], .was = &locks[at]);
+            is_in[to] = is_in[at];
+            is_in[at] = false;
+        } else if (is_in[at]) {
+            EVENT(FORGOTTEN, .lock = &locks[at]);
+            is_in[at] = false;
+        } else {
+            PHASE(ACQUIRING, .lock = &locks[at]);
+            is_in[at] = count < SLOTS;
+        }
+        count = 0;
+        for (unsigned k = 0; k < 20; k++) count += is_in[k];
         unsigned waiting = 0;
         for (unsigned j = 0; j < SLOTS; j++)
             for (unsigned k = 0; k < 20; k++) waiting += is_in[k] && slots[j].lock == &locks[k];
         CHECK_INT(waiting, count);
+        CHECK_INT(slots_in_use(), count);
     }
 }
 
