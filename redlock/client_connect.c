@@ -42,8 +42,7 @@ unsigned redlock_events(const struct redlock_client *c, unsigned k)
 
 bool client_is_at_hand(const struct redlock_client *c, unsigned k)
 {
-    return transport_of(c, k)->events && c->sockets[k].fd >= 0 &&
-           (transport_events(c, k) & REDLOCK_TRANSPORT_AT_HAND);
+    return transport_of(c, k)->events && (transport_events(c, k) & REDLOCK_TRANSPORT_AT_HAND);
 }
 
 void client_trace(struct redlock_client *c, unsigned k, enum redlock_traffic what, const void *data,
@@ -60,13 +59,9 @@ void client_trace(struct redlock_client *c, unsigned k, enum redlock_traffic wha
  * has seen a second one within a step. */
 static void retire_lookup(struct redlock_socket *socket)
 {
-    REDLOCK_ASSERT(socket->lookup >= 0);
-    if (socket->dropped >= 0) {
-        net_close(socket->lookup);
-    } else {
-        socket->dropped = socket->lookup;
-        socket->dropped_lookup = true;
-    }
+    REDLOCK_ASSERT(socket->lookup >= 0 && socket->dropped < 0);
+    socket->dropped = socket->lookup;
+    socket->dropped_lookup = true;
 }
 
 void client_close_dropped(struct redlock_client *c, unsigned k)
@@ -102,9 +97,11 @@ void client_end_connection(struct redlock_client *c, unsigned k, const char *why
     REDLOCK_ASSERT(c->sockets[k].fd < 0);
     if (c->sockets[k].name_state == NAME_AWAITED) c->sockets[k].name_state = NAME_LATE;
     if (c->sockets[k].name_state == NAME_ASKED) c->sockets[k].name_state = NAME_IDLE;
-    if (is_of_sentinel(c, k)) c->sentinels->calls->disconnected(c, k, why, now);
-    else                      redlock_disconnected(&c->engine, k, why, now);
-    if (!c->trace || is_of_sentinel(c, k)) return;
+    if (is_of_sentinel(c, k)) {
+        c->sentinels->calls->disconnected(c, k, why, now);
+        return;
+    }
+    redlock_disconnected(&c->engine, k, why, now);
     redlock_describe_node(&c->engine, k, now, words, sizeof words);
     client_trace(c, k, REDLOCK_DISCONNECTED, words, strlen(words));
 }
@@ -209,7 +206,7 @@ void client_note_addresses(struct redlock_target *target, const struct net_resol
 
     REDLOCK_ASSERT(resolved->count <= REDLOCK_ENDPOINTS_MAX);
     target->unresolved = net_resolve_text(resolved->code);
-    if (!is_told && target->endpoint_count > 0) return;
+    if (!is_told) return;
     target->endpoint_count = (uint8_t)resolved->count;
     for (size_t i = 0; i < resolved->count; i++)
         memcpy(target->endpoints[i], &resolved->endpoints[i], sizeof resolved->endpoints[i]);
@@ -284,7 +281,6 @@ void client_begin_connecting(struct redlock_client *c, unsigned k)
 void client_go_on_connecting(struct redlock_client *c, unsigned k)
 {
     REDLOCK_ASSERT(c->sockets[k].name_state == NAME_ASKED);
-    c->sockets[k].name_state = NAME_IDLE;
     target_of(c, k)->endpoint_count = 0;
     target_place(c, k);
     begin_at_place(c, k, redlock_now_us());

@@ -66,23 +66,17 @@ static bool next_entry(const char *list, size_t *at, size_t *size)
     return *size > 0 || has_comma || list[*at] == ',';
 }
 
-static void append_text(struct redlock_mistake *mistake, const char *text)
-{
-    size_t used = strlen(mistake->text), room = sizeof mistake->text - 1 - used,
-           size = strlen(text);
-
-    memcpy(mistake->text + used, text, size < room ? size : room);
-    REDLOCK_ASSERT(mistake->text[used + room] == '\0');
-}
-
 static enum redlock_status explain_mistake(struct redlock_mistake *mistake,
                                            enum redlock_status status, unsigned k, size_t at,
                                            const char *text)
 {
+    size_t size = strlen(text);
+
     if (!mistake) return status;
+    REDLOCK_CHECK(size < sizeof mistake->text);
     REDLOCK_ASSERT(status != REDLOCK_OK);
     *mistake = (struct redlock_mistake){ .node = k, .at = at };
-    append_text(mistake, text);
+    memcpy(mistake->text, text, size);
     return status;
 }
 
@@ -174,7 +168,6 @@ static enum redlock_status read_nodes(struct redlock_client *c, const char *node
 {
     size_t size;
 
-    *count = 0;
     for (size_t at = 0; next_entry(nodes, &at, &size); at += size) {
         const char *entry = nodes + at;
         struct net_error error;
@@ -238,14 +231,14 @@ static enum redlock_status use_sentinels(struct redlock_client *c, struct redloc
                            "one for each sentinel");
 }
 
+/* Too long a name is an empty one here, since the client was cleared. */
 static enum redlock_status use_holder(struct redlock_client *c, const char *holder,
                                       struct redlock_mistake *mistake)
 {
     size_t size = strlen(holder);
 
-    if (size <= REDLOCK_HOLDER_MAX) memcpy(c->holder, holder, size + 1);
-    if (size <= REDLOCK_HOLDER_MAX && redlock_use_holder(&c->engine, c->holder) == REDLOCK_OK)
-        return REDLOCK_OK;
+    if (size <= REDLOCK_HOLDER_MAX) memcpy(c->holder, holder, size);
+    if (redlock_use_holder(&c->engine, c->holder) == REDLOCK_OK) return REDLOCK_OK;
     return explain_mistake(mistake, REDLOCK_BAD_CONFIG, 0, 0,
                            "a holder's name has 1 to 63 bytes, none of them a control character");
 }
@@ -263,7 +256,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes,
     struct redlock_login logins[REDLOCK_NODES_MAX] = { { .user = NULL } };
     struct redlock_options defaults;
     enum redlock_status status;
-    unsigned count;
+    unsigned count = 0;
 
     redlock_options_init(&defaults);
     if (!options) options = &defaults;

@@ -133,6 +133,8 @@ static inline void check_descriptors(const int fds[], const uint64_t numbers[], 
         if (fd >= 0 && fd == fds[k] && net_number_of(fd) != numbers[k])
             net_break("descriptor %u is another connection's by now, and has the old one's number",
                       k);
+        if (redlock_events(&client, k) & ~(unsigned)(REDLOCK_READ | REDLOCK_WRITE))
+            net_break("session %u waits for what no loop knows", k);
         if ((fd >= 0) != (redlock_events(&client, k) != 0))
             net_break("session %u waits for nothing", k);
     }

@@ -25,6 +25,7 @@
 
 enum {
     NET_NODES_MAX = 5,
+    NET_HOSTS_MAX = NET_NODES_MAX + 1,  /* The last one is no node. */
     NET_LINES_MAX = 128,
     NET_DESCRIPTORS_MAX = 8192,
     NET_PIECES_MAX = 64,
@@ -110,7 +111,7 @@ struct net_action {
 static struct {
     uint64_t now_us, dice, creep_us;
     unsigned node_count;
-    struct net_host hosts[NET_NODES_MAX];
+    struct net_host hosts[NET_HOSTS_MAX];
     struct net_line lines[NET_LINES_MAX];
     unsigned line_count;            /* No line from this one on was ever used. */
     struct net_descriptor descriptors[NET_DESCRIPTORS_MAX];
@@ -479,9 +480,17 @@ static inline void host_resolved(unsigned k, struct net_resolved *resolved)
     }
 }
 
+/* What a caller finds where nothing is set. */
+static inline void host_unresolved(struct net_resolved *resolved)
+{
+    memset(resolved, 0xa5, sizeof *resolved);
+    resolved->code = 0;
+}
+
 bool net_resolve_now(const struct net_address *address, struct net_resolved *resolved)
 {
     const unsigned k = (unsigned)(address->host[1] - '0');
+    host_unresolved(resolved);
     if (net.hosts[k].is_name || net.hosts[k].unresolved != 0) return false;
     host_resolved(k, resolved);
     return true;
@@ -495,6 +504,7 @@ int net_resolve_begin(const struct net_address *address, struct net_resolved *re
     memset(resolved, 0, sizeof *resolved);
     resolved->code = NET_NO_LOOKUP;
     if (fd < 0) return -1;
+    host_unresolved(resolved);
     net.has_lookups = true;
     net.hosts[k].lookups++;
     net.descriptors[fd].known_at =
@@ -697,6 +707,9 @@ void net_close(int fd)
     net_moves();
     d = descriptor(fd, "close");
     if (!d) return;
+    if (d->kind == NET_SELF_PIPE && net_number_of(fd + 1) == d->number + 1 &&
+        net.descriptors[fd + 1].kind == NET_SELF_PIPE_END)
+        net_break("a self-pipe loses its reader first, so that a writer gets SIGPIPE");
     if (d->kind == NET_SOCKET) line_leave(&net.lines[d->line]);
     d->kind = NET_CLOSED;
     net.open_count--;

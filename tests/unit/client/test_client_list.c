@@ -4,7 +4,12 @@
 #include "../../../redlock/redlock_client.h"
 #include "../../tap.h"
 
-static struct redlock_client client;
+/* No call writes behind the client. */
+static struct {
+    struct redlock_client client;
+    char behind;
+} guarded;
+#define client guarded.client
 static struct redlock_mistake mistake;
 
 static enum redlock_status open_list(const char *list)
@@ -88,19 +93,59 @@ TEST(a_list_of_nothing_is_no_list)
     CHECK_INT(open_list(" \n\t "), REDLOCK_BAD_NODE_COUNT);
 }
 
-TEST(a_holder_that_is_none_is_refused)
+TEST(a_node_too_many_is_refused)
+{
+    char list[16 * REDLOCK_NODES_MAX] = "";
+    for (unsigned k = 0; k < REDLOCK_NODES_MAX; k++) strcat(list, "127.0.0.1:1,");
+    const size_t size = strlen(list);
+    for (unsigned i = 0; i < 3; i++) {
+        static const char *const last[] = { "", ",127.0.0.1:1", ",sentinel://127.0.0.1/m" };
+        strcpy(list + size - 1, last[i]);
+        CHECK_INT(open_list(list), i == 0 ? REDLOCK_OK : REDLOCK_BAD_NODE_COUNT);
+        redlock_close(&client, 0);
+    }
+}
+
+/* The first node's login is in its address. */
+TEST(a_user_without_a_password_is_refused_and_no_password_stays)
 {
     struct redlock_options options;
+    const char *bytes = (const char *)&client;
+    redlock_options_init(&options);
+    options.user = "ann";
+    CHECK_INT(redlock_open(&client, "redis://:swordfish@127.0.0.1:1,127.0.0.1:2", &options,
+                           &mistake), REDLOCK_BAD_CONFIG);
+    CHECK_INT(mistake.node, 1);
+    CHECK(strstr(mistake.text, "a user needs a password") != NULL);
+    for (size_t i = 0; i + 9 <= sizeof client; i++) CHECK(memcmp(bytes + i, "swordfish", 9) != 0);
+}
+
+TEST(one_durable_node_is_enough_to_look_after)
+{
+    CHECK_INT(open_list("127.0.0.1:1,127.0.0.1:2"), REDLOCK_OK);
+    CHECK(client.durable.r == NULL);
+    redlock_close(&client, 0);
+    CHECK_INT(open_list("127.0.0.1:1,redis://127.0.0.1:2?durable=1"), REDLOCK_OK);
+    CHECK(client.durable.r == redlock_engine(&client));
+    redlock_close(&client, 0);
+}
+
+TEST(a_holder_that_is_none_is_refused)
+{
+    static char far_too_long[sizeof guarded + 1];
+    struct redlock_options options;
     char longest[REDLOCK_HOLDER_MAX + 2];
+    memset(far_too_long, 'x', sizeof guarded);
     memset(longest, 'x', sizeof longest);
     longest[REDLOCK_HOLDER_MAX + 1] = '\0';
     redlock_options_init(&options);
-    const char *const wrong[] = { "", "two\nlines", longest };
+    const char *const wrong[] = { "", "two\nlines", far_too_long, longest };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         options.holder = wrong[i];
         CHECK_INT(redlock_open(&client, "127.0.0.1:1", &options, &mistake), REDLOCK_BAD_CONFIG);
         TAP_CHECK(strstr(mistake.text, "1 to 63 bytes"), "\"%s\"", mistake.text);
     }
+    CHECK_INT(guarded.behind, 0);
     longest[REDLOCK_HOLDER_MAX] = '\0';
     CHECK_INT(redlock_open(&client, "127.0.0.1:1", &options, NULL), REDLOCK_OK);
     redlock_close(&client, 0);

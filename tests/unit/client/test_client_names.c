@@ -176,7 +176,7 @@ TEST(a_look_up_that_cannot_be_begun_is_the_nodes_trouble_and_is_tried_again)
     OPEN;
     net.is_full = true;
     CHECK_INT(redlock_connect(&client, 100), REDLOCK_NO_QUORUM);
-    CHECK_STR(words_of(0), "too many open files");
+    for (unsigned k = 0; k < 3; k++) CHECK_STR(words_of(k), "too many open files");
     net.is_full = false;
     CHECK_INT(ACQUIRE(&door, 5000), REDLOCK_OK);
     CLOSE(0);
@@ -231,6 +231,51 @@ TEST(a_node_is_tried_at_its_older_address_while_its_name_is_looked_up)
     CLOSE(0);
 }
 
+TEST(names_may_take_more_or_less_time)
+{
+    WORLD(3);
+    name_all(MS);
+    net.hosts[1].lookup_us = 5 * MS;
+    net.hosts[2].lookup_us = 9 * MS;
+    OPEN;
+    const uint64_t began = net.now_us;
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    CHECK_INT(taken_ms(began), 9);
+    CLOSE(0);
+}
+
+/* The look-up goes on while the node refuses at its older address. */
+TEST(a_name_is_looked_up_once_at_a_time)
+{
+    WORLD(3);
+    name_all(MS);
+    OPEN;
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    net.hosts[1].lookup_us = UINT64_MAX;
+    node_kill(1);
+    net.hosts[1].welcome = NET_REFUSES_AT_ONCE;
+    const unsigned connects = net.hosts[1].connects;
+    run_for_ms(10000);
+    CHECK(net.hosts[1].connects > connects + 2);
+    CHECK_INT(net.hosts[1].lookups, 2);
+    CLOSE(0);
+}
+
+/* S11: the connection that uses it may end at once. */
+TEST(a_name_that_was_known_late_is_used_for_one_connection)
+{
+    WORLD(3);
+    struct loop loop = { 0 };
+    name_all(455 * MS);
+    OPEN;
+    loop_until(&loop, NULL, net.now_us + 451 * MS);
+    net_pass(5 * MS);
+    all_welcome(NET_REFUSES_AT_ONCE);
+    loop_until(&loop, NULL, net.now_us + 2000 * MS);
+    CHECK(net.hosts[0].connects > 0 && net.hosts[0].lookups > 1);
+    CLOSE(0);
+}
+
 /* The connection has been given up, and the next one is not due yet. */
 TEST(what_was_looked_up_long_ago_is_looked_up_again)
 {
@@ -279,13 +324,14 @@ TEST(a_loop_finds_its_descriptors_as_promised_whatever_names_do)
         struct loop loop = { .steps_ready = seed & 1 };
         net.dice = seed;
         net.new_numbers = seed & 2;
+        options.interruptible = seed & 4;
         options.engine.wake_ups = true;
-        OPEN;
         for (unsigned k = 0; k < 3; k++) {
             net.hosts[k].is_name = true;
             net.hosts[k].endpoint_count = 1 + (unsigned)net_below(3);
             net.hosts[k].lookup_us = net_below(2) == 0 ? net_below(1000) : net_below(1500 * MS);
         }
+        OPEN;
         for (unsigned turn = 0; turn < 12; turn++) {
             const unsigned k = (unsigned)net_below(3);
             struct redlock_request request = {

@@ -27,6 +27,92 @@ TEST(an_open_that_fails_leaves_no_descriptor_open)
 
 /* ---- Connecting ---- */
 
+/* An address may have a login of its own, and its user may have no name. */
+TEST(each_node_gets_its_own_login)
+{
+    static const char *const users[] = { "ann", NULL, "bob" },
+                      *const passwords[] = { "hush", "word", "tick" };
+    WORLD(3);
+    options.user = "bob";
+    options.password = "tick";
+    for (unsigned k = 0; k < 3; k++) {
+        net.hosts[k].node.user = users[k];
+        net.hosts[k].node.password = passwords[k];
+    }
+    CHECK_INT(redlock_open(&client, "redis://ann:hush@n0,redis://:word@n1,n2", &options, NULL),
+              REDLOCK_OK);
+    redlock_lock_init(&door);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
+    CHECK_INT(keys(), 3);
+    CLOSE(0);
+}
+
+/* What the trace was told last of each session that came or went. */
+static struct {
+    char words[NET_NODES_MAX][REDLOCK_ERROR_MAX + 32];
+    unsigned connected, ended[NET_NODES_MAX];
+} told;
+
+static void tell(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what,
+                 const void *data, size_t size)
+{
+    (void)context;
+    (void)now_us;
+    if (what != REDLOCK_CONNECTED && what != REDLOCK_DISCONNECTED) return;
+    told.connected += what == REDLOCK_CONNECTED;
+    told.ended[k] += what == REDLOCK_DISCONNECTED;
+    (void)snprintf(told.words[k], sizeof told.words[k], "%s %.*s",
+                   what == REDLOCK_CONNECTED ? "to" : "ended,", (int)size, (const char *)data);
+}
+
+#define WORLD_THAT_TELLS(nodes)                          \
+    WORLD(nodes)                                         \
+    memset(&told, 0, sizeof told);                       \
+    net.has_trace = false;                               \
+    options.trace = tell
+
+TEST(the_trace_is_told_where_a_connection_leads_and_why_it_has_ended)
+{
+    WORLD_THAT_TELLS(3);
+    OPEN;
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    CHECK_STR(told.words[0], "to n0:6379");
+    CHECK_STR(told.words[1], "to n1:6379");
+    node_kill(1);
+    net.hosts[1].welcome = NET_REFUSES_AT_ONCE;
+    net.hosts[2].node.answers[0] = (struct model_answer){
+        .command = "*", .bytes = "", .times = 1, .closes = true
+    };
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);
+    CHECK_STR(told.words[1], "ended, connection refused");      /* It was tried again at once. */
+    (void)ACQUIRE(&door, 0);
+    CHECK_STR(told.words[2], "ended, it closed the connection");
+    CHECK_INT(redlock_run_for(&client, NULL, 3000), REDLOCK_OK);
+    CHECK_STR(told.words[1], "ended, connection refused");
+    CHECK_INT(told.ended[1], net.hosts[1].connects);
+    CLOSE(0);
+}
+
+/* A tick of the caller's own gives the connections up before they stand. */
+TEST(a_connection_that_the_engine_has_given_up_is_not_used_when_it_stands)
+{
+    struct loop loop = { 0 };
+    WORLD_THAT_TELLS(3);
+    for (unsigned k = 0; k < 3; k++) net.hosts[k].delay_us = (NODE_TIMEOUT + 10) * MS / 2;
+    OPEN;
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);
+    net_pass(NODE_TIMEOUT * MS);
+    redlock_tick(redlock_engine(&client), net.now_us);
+    net_pass(20 * MS);
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);
+    CHECK_INT(told.connected, 0);
+    for (unsigned k = 0; k < 3; k++) net.hosts[k].delay_us = 100;
+    loop_until(&loop, NULL, net.now_us + 1000 * MS);
+    CHECK_INT(told.connected, 3);
+    CLOSE(0);
+}
+
 TEST(a_connect_returns_as_soon_as_every_node_has_a_vote)
 {
     CLIENT(5);
@@ -71,6 +157,15 @@ TEST(a_connection_that_stands_at_once_is_used_at_once)
     const uint64_t began = net.now_us;
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     CHECK_INT(net.now_us - began, 4 * 100);     /* The handshake and the SET, there and back. */
+    CLOSE(0);
+}
+
+TEST(the_step_that_begins_a_connection_that_stands_at_once_sends_on_it)
+{
+    CLIENT(3);
+    all_welcome(NET_AT_ONCE);
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);
+    CHECK_INT(net.sent_count, 3);
     CLOSE(0);
 }
 
@@ -1004,6 +1099,24 @@ TEST(a_loop_does_not_sleep_over_what_a_tick_of_the_caller_s_has_begun)
     CHECK_INT(redlock_poll_ms(&client), 0);
     CHECK_INT(redlock_step(&client), REDLOCK_OK);
     CHECK(redlock_poll_ms(&client) > 0);
+    CLOSE(0);
+}
+
+/* A lock of the same client has it, so that nobody else is woken. */
+TEST(who_waits_is_woken_by_a_release)
+{
+    struct redlock_request request = {
+        .resource = "door", .resource_size = 4, .ttl_ms = 10000, .wait_ms = 60000
+    };
+    WORLD(3);
+    options.engine.wake_ups = true;
+    OPEN;
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_begin_acquire(&client, &gate, &request), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, NULL, 3000), REDLOCK_OK);
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, NULL, 2), REDLOCK_OK);
+    CHECK_INT(redlock_lock_status(&gate), REDLOCK_OK);
     CLOSE(0);
 }
 

@@ -2,11 +2,13 @@
  * and n4 masters. */
 #include "scripted_client.h"
 
+#include "../../../net/redlock_transport.h"
 #include "../../../redlock/redlock_sentinel.h"
 
-enum { SENTINELS = 3, OLD = 3, NEW = 4, GUARD = 20000 };
+enum { SENTINELS = 3, OLD = 3, NEW = 4, NOWHERE = 5, GUARD = 20000 };
 
-static const char ADDRESS[] = "sentinel://n0,n1,n2/mymaster";
+static const char ADDRESS[] = "sentinel://n0,n1,n2/mymaster",
+                  BEHIND_ANOTHER[] = "n4,sentinel://n0,n1,n2/mymaster";
 static struct redlock_sentinels sentinels, other_sentinels;
 static struct redlock_client other;
 static struct redlock_lock other_door;
@@ -661,6 +663,11 @@ TEST(a_login_is_for_the_sentinels)
     CHECK(ACQUIRE(&door, 500) != REDLOCK_OK);
     CHECK(says("WRONGPASS"));
     CLOSE(0);
+    CHECK_INT(open_at("sentinel://watch:swordfish@n0/m"), REDLOCK_OK);
+    CLOSE(0);
+    const char *bytes = (const char *)&sentinels;
+    for (size_t i = 0; i + 9 <= sizeof sentinels; i++)
+        CHECK(memcmp(bytes + i, "swordfish", 9) != 0);
 }
 
 TEST(a_login_may_be_a_password_alone)
@@ -784,18 +791,72 @@ TEST(connections_to_sentinels_may_break_after_any_byte)
     }
 }
 
+TEST(sentinels_whose_connections_have_all_ended_are_connected_again)
+{
+    WATCHED;
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    for (unsigned k = 0; k < SENTINELS; k++) node_cut(k);
+    CHECK_INT(redlock_run_for(&client, NULL, 1000), REDLOCK_OK);
+    CHECK_INT(redlock_extend(&client, &door, 20000), REDLOCK_OK);
+    node_cut(OLD);
+    CHECK_INT(redlock_run_for(&client, NULL, 1000), REDLOCK_OK);
+    CHECK_INT(redlock_extend(&client, &door, 10000), REDLOCK_OK);
+    CLOSE(0);
+}
+
+TEST(a_master_whose_sentinels_did_not_answer_is_asked_for_again)
+{
+    WATCHED;
+    redlock_close(&client, 0);
+    CHECK_INT(open_at(BEHIND_ANOTHER), REDLOCK_OK);
+    for (unsigned k = 0; k < SENTINELS; k++) node_hang(k);
+    CHECK_INT(redlock_run_for(&client, NULL, 2000), REDLOCK_OK);
+    for (unsigned k = 0; k < SENTINELS; k++) node_wake(k);
+    CHECK_INT(redlock_run_for(&client, NULL, 5000), REDLOCK_OK);
+    CHECK(redlock_node_votes(redlock_engine(&client), 1, net.now_us));
+    CLOSE(0);
+}
+
+/* The name of the new master has no address, and the old one's is not the new one's. */
+TEST(a_master_s_name_is_looked_up_and_no_other_master_s_address_is_used_for_it)
+{
+    for (volatile unsigned i = 0; i < 2; i++) {
+        WATCHED;
+        redlock_close(&client, 0);
+        CHECK_INT(open_at(i == 0 ? ADDRESS : BEHIND_ANOTHER), REDLOCK_OK);
+        for (unsigned k = 0; k <= NOWHERE; k++) net.hosts[k].is_name = true;
+        CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+        CHECK_INT(net.hosts[OLD].connects, 1);
+        name_master(0, 2, "n5", 1);
+        net.hosts[NOWHERE].unresolved = NET_NO_SERVER;
+        (void)ACQUIRE(&door, 0);
+        CHECK_INT(redlock_run_for(&client, NULL, 3000), REDLOCK_OK);
+        CHECK_INT(net.hosts[OLD].connects, 1);
+        CHECK(net.hosts[NOWHERE].lookups > 0 && net.hosts[NOWHERE].connects == 0);
+        CLOSE(0);
+    }
+}
+
 /* ---- In a loop, and beside other nodes ---- */
 
 TEST(a_loop_of_the_caller_s_waits_for_the_sentinels_too)
 {
-    struct loop loop = { .steps_ready = true };
-    WATCHED;
-    struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
-    CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_OK);
-    loop_until(&loop, &door, net.now_us + 1000 * MS);
-    CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
-    CHECK(loop.zeros_max <= 3);
-    CLOSE(0);
+    for (volatile unsigned i = 0; i < 3; i++) {
+        struct loop loop = { .steps_ready = true };
+        WATCHED;
+        redlock_close(&client, 0);
+        if (i == 2) node_kill(NEW);
+        CHECK_INT(open_at(i == 0 ? ADDRESS : BEHIND_ANOTHER), REDLOCK_OK);
+        struct redlock_request request = {
+            .resource = "door", .resource_size = 4, .ttl_ms = 10000
+        };
+        CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_OK);
+        loop_until(&loop, &door, net.now_us + 1000 * MS);
+        CHECK_INT(redlock_lock_status(&door), i == 2 ? REDLOCK_NO_QUORUM : REDLOCK_OK);
+        CHECK(loop.zeros_max <= 3);
+        CHECK_STR(net.breach, "");
+        CLOSE(0);
+    }
 }
 
 TEST(each_master_has_its_own_sentinels)
@@ -875,6 +936,9 @@ TEST(an_address_that_is_wrong_is_refused_with_its_place)
     check_refused("sentinel://n0?durable=1,n1/m", 13, "has no options");
     check_refused("sentinel://n0,,n2/m", 14, "a comma too many");
     check_refused("sentinel:///m", 11, "a comma too many, or no sentinel");
+    check_refused("sentinel://", 11, "the master's name is missing");
+    check_refused("sentinel:// n0/m", 11, "the master's name is missing");
+    check_refused("sentinel\x1a//n0/m", 8, "control bytes");
     check_refused("sentinel://n0,n1:0/m", 17, "port");
     check_refused("n4,sentinel://n0,n1:x/m", 20, "port");
     check_refused("sentinel://user:p%zz@n0/m", 17, "%");
@@ -891,6 +955,12 @@ TEST(an_address_that_is_wrong_is_refused_with_its_place)
     check_refused(long_name, 14, "not 1 to 64 letters");
     CHECK_INT(open_at("SENTINEL://n0/m"), REDLOCK_OK);
     redlock_close(&client, 0);
+    CHECK_INT(open_at("n0"), REDLOCK_OK);
+    CHECK(client.sentinels == NULL);    /* It needs nothing of them. */
+    redlock_close(&client, 0);
+    options.transport = &(struct redlock_transport){ .has_addresses = true };
+    check_refused("sentinel://n0/m", 0, "sentinels need sockets");
+    options.transport = NULL;
     options.sentinels = NULL;
     check_refused("sentinel://n0/m", 0, "redlock_use_sentinels");
 }

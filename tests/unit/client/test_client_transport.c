@@ -8,7 +8,7 @@ enum { SESSIONS = 2 * NET_NODES_MAX, HELD_MAX = 8192, ODD_ERROR = REDLOCK_TRANSP
 /* The transport's state of one session. */
 struct trunk_session {
     int fd;                         /* Between connect and hang_up; else -1. */
-    int left;                       /* Between hang_up and discard; else -1. */
+    int left[2];                    /* Between hang_up and discard; else -1. */
     unsigned connects, hang_ups, discards, silent;
     bool has_asked, stands;
     unsigned greeted;               /* Bytes of the far side's greeting. */
@@ -26,6 +26,7 @@ static struct trunk {
     bool greets;                    /* The connection stands when the far side has answered. */
     bool never_stands;
     bool says_nothing;              /* Has no words for errors. */
+    bool interrupts;                /* A signal handler does, at each end of a connection. */
     int connect_error, finish_error, send_error, receive_error;
     unsigned peers;                 /* Bit k: a connection of session k has begun. */
     bool has_endpoint;              /* The endpoint of the last connection. */
@@ -137,6 +138,7 @@ static ptrdiff_t trunk_receive(void *context, unsigned k, void *data, size_t siz
 static unsigned trunk_events(void *context, unsigned k, unsigned wanted)
 {
     const struct trunk_session *s = &((struct trunk *)context)->sessions[k];
+    if (wanted == 0) net_break("session %u is asked though it wants nothing", k);
     if (!s->stands && wanted != REDLOCK_TRANSPORT_WRITE)
         net_break("session %u wants %u before it stands", k, wanted);
     if (s->held_first < s->held_end) return wanted | REDLOCK_TRANSPORT_AT_HAND;
@@ -153,19 +155,20 @@ static void trunk_hang_up(void *context, unsigned k, bool silently)
 {
     struct trunk_session *s = &((struct trunk *)context)->sessions[k];
     if (s->fd < 0) net_break("session %u is hung up without a connection", k);
-    if (s->left >= 0) net_break("session %u has left a descriptor twice", k);
-    s->left = s->fd;
+    if (s->left[1] >= 0) net_break("session %u has left more than two descriptors", k);
+    s->left[s->left[0] >= 0] = s->fd;
     s->fd = -1;
     s->stands = false;
     s->hang_ups++;
     s->silent += silently;
+    if (((struct trunk *)context)->interrupts) redlock_interrupt(&client);
 }
 
 static void trunk_discard(void *context, unsigned k, int fd)
 {
     struct trunk_session *s = &((struct trunk *)context)->sessions[k];
-    if (fd != s->left) net_break("session %u discards %d, and left %d", k, fd, s->left);
-    s->left = -1;
+    if (fd != s->left[0] && fd != s->left[1]) net_break("session %u never left %d", k, fd);
+    s->left[fd != s->left[0]] = -1;
     s->discards++;
     net_close(fd);
 }
@@ -182,7 +185,10 @@ static void use_trunk(void)
         .hang_up = trunk_hang_up, .discard = trunk_discard
     };
     trunk = (struct trunk){ .peers = 0 };
-    for (unsigned k = 0; k < SESSIONS; k++) trunk.sessions[k].fd = trunk.sessions[k].left = -1;
+    for (unsigned k = 0; k < SESSIONS; k++) {
+        struct trunk_session *s = &trunk.sessions[k];
+        s->fd = s->left[0] = s->left[1] = -1;
+    }
     options.trace = NULL;
     net.has_trace = false;
     options.transport = &table;
@@ -195,7 +201,7 @@ static bool all_are_hung_up(void)
     for (unsigned k = 0; k < SESSIONS; k++) {
         const struct trunk_session *s = &trunk.sessions[k];
         are = are && s->hang_ups == s->connects && s->discards == s->connects && s->fd < 0 &&
-              s->left < 0;
+              s->left[0] < 0 && s->left[1] < 0;
     }
     return are;
 }
@@ -430,10 +436,44 @@ TEST(an_error_without_words_of_the_transport_has_those_of_the_system)
 
 /* ---- The end ---- */
 
+/* An interrupt that comes too late is nobody's. */
+TEST(a_client_that_is_being_closed_is_not_interrupted)
+{
+    TRUNK(3);
+    OPEN;
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    trunk.interrupts = true;
+    END;
+    CHECK(!net.was_written);
+}
+
+/* The first node may be without the transport of the others. */
+static void use_trunk_for_the_rest(void)
+{
+    options.transport = NULL;
+    options.secure_transport = &table;
+    options.secure_context = &trunk;
+}
+
+/* In one step, since another address of the node is at hand. */
+TEST(connections_that_are_lost_as_soon_as_they_stand_are_hung_up_and_discarded)
+{
+    TRUNK(3);
+    for (unsigned k = 0; k < 3; k++) net.hosts[k].endpoint_count = 2;
+    all_welcome(NET_AT_ONCE);
+    net.breaks = 1000;
+    use_trunk_for_the_rest();
+    CHECK_INT(redlock_open(&client, "n0,rediss://n1,rediss://n2", &options, NULL), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, NULL, 20000), REDLOCK_OK);
+    CHECK(trunk.sessions[1].connects > 5);
+    END;
+}
+
 TEST(each_connection_is_hung_up_and_discarded_once_whatever_happens)
 {
     for (unsigned seed = 1; seed <= 60; seed++) {
         TRUNK(3);
+        const bool is_mixed = seed % 7 < 3;
         TAP_CONTEXT("seed %u", seed);
         net.dice = seed;
         net.breaks = 20;
@@ -442,7 +482,12 @@ TEST(each_connection_is_hung_up_and_discarded_once_whatever_happens)
         trunk.holds = seed % 3 == 0;
         trunk.receive_max = seed % 5;
         options.engine.wake_ups = seed % 4 == 0;
-        OPEN;
+        options.interruptible = seed % 2;
+        if (seed % 3 == 1) all_welcome(NET_AT_ONCE);
+        if (is_mixed) use_trunk_for_the_rest();
+        redlock_lock_init(&door);
+        CHECK_INT(redlock_open(&client, is_mixed ? "n0,rediss://n1,rediss://n2" : "n0,n1,n2",
+                               &options, NULL), REDLOCK_OK);
         for (unsigned i = 0; i < 10; i++) {
             if (ACQUIRE(&door, 100) == REDLOCK_OK) (void)redlock_release(&client, &door, NULL);
             if (i % 3 == 0) node_cut(i % 3);
@@ -506,12 +551,15 @@ TEST(secure_addresses_have_a_transport_of_their_own)
 {
     WORLD(3);
     use_trunk();
-    options.transport = NULL;
-    options.secure_transport = &table;
-    options.secure_context = &trunk;
+    use_trunk_for_the_rest();
+    trunk.holds = true;
+    trunk.receive_max = 1;
     CHECK_INT(redlock_open(&client, "n0,rediss://n1,valkeys://n2:7000", &options, NULL),
               REDLOCK_OK);
     use_locks();
+    trunk.receive_error = ODD_ERROR;
+    (void)ACQUIRE(&door, 0);
+    CHECK_STR(words_of(1), "the line to 1 does not give bytes");
     CHECK_INT(trunk.peers, 6);
     CHECK_STR(redlock_node_address(&client, 1), "n1:6379");
     CHECK_STR(trunk.address, "n2:7000");
