@@ -126,7 +126,7 @@ TEST(one_durable_node_is_enough_to_look_after)
     CHECK(client.durable.r == NULL);
     redlock_close(&client, 0);
     CHECK_INT(open_list("127.0.0.1:1,redis://127.0.0.1:2?durable=1"), REDLOCK_OK);
-    CHECK(client.durable.r == redlock_engine(&client));
+    CHECK(client.durable.r == &client.engine);
     redlock_close(&client, 0);
 }
 

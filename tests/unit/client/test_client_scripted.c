@@ -103,7 +103,7 @@ TEST(a_connection_that_the_engine_has_given_up_is_not_used_when_it_stands)
     OPEN;
     CHECK_INT(redlock_step(&client), REDLOCK_OK);
     net_pass(NODE_TIMEOUT * MS);
-    redlock_tick(redlock_engine(&client), net.now_us);
+    redlock_tick(&client.engine, net.now_us);
     net_pass(20 * MS);
     CHECK_INT(redlock_step(&client), REDLOCK_OK);
     CHECK_INT(told.connected, 0);

@@ -431,7 +431,9 @@ TEST(s31_without_an_answer_of_the_sentinels_the_master_s_does_not_count)
 TEST(s31_descriptor_0_waits_for_the_sentinels_like_any_other)
 {
     WATCHED;
+    redlock_close(&client, 0);
     net.has_input = true;
+    CHECK_INT(open_at(ADDRESS), REDLOCK_OK);
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
     net.has_input = false;
     node_cut(OLD);
@@ -813,7 +815,7 @@ TEST(a_master_whose_sentinels_did_not_answer_is_asked_for_again)
     CHECK_INT(redlock_run_for(&client, NULL, 2000), REDLOCK_OK);
     for (unsigned k = 0; k < SENTINELS; k++) node_wake(k);
     CHECK_INT(redlock_run_for(&client, NULL, 5000), REDLOCK_OK);
-    CHECK(redlock_node_votes(redlock_engine(&client), 1, net.now_us));
+    CHECK(redlock_node_votes(&client.engine, 1, net.now_us));
     CLOSE(0);
 }
 
@@ -870,8 +872,8 @@ TEST(each_master_has_its_own_sentinels)
     (void)redlock_connect(&client, 1000);
     CHECK_STR(sentinels.watched[0].master, "n3:6379");
     CHECK_STR(sentinels.watched[1].master, "n4:6379");
-    CHECK(redlock_node_votes(redlock_engine(&client), 0, net.now_us));
-    CHECK(!redlock_node_votes(redlock_engine(&client), 1, net.now_us));
+    CHECK(redlock_node_votes(&client.engine, 0, net.now_us));
+    CHECK(!redlock_node_votes(&client.engine, 1, net.now_us));
     net_pass(GUARD * MS);
     CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);
     CHECK(has_key(OLD) && has_key(NEW));
