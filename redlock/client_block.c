@@ -77,9 +77,9 @@ static enum redlock_status catch_up(struct redlock_client *c, uint64_t *now_us)
 
     *now_us = redlock_now_us();
     if (status != REDLOCK_OK || *now_us - c->stepped_at < QUIET_US) return status;
-    status = without_entropy(run_turn(c, 0, HEEDS_NOTHING));
+    (void)run_turn(c, 0, HEEDS_NOTHING);
     *now_us = c->engine.now_us;
-    return status;
+    return REDLOCK_OK;
 }
 
 /* Steps and waits until the operation on the lock, which has just begun, has ended. After an
@@ -125,7 +125,6 @@ enum redlock_status redlock_acquire_request(struct redlock_client *c, struct red
 
     if (status == REDLOCK_OK) status = client_start_acquire(c, lock, request, now);
     if (status != REDLOCK_OK) return status;
-    (void)redlock_copy_name(lock);
     status = run_operation(c, lock, HEEDS_INTERRUPTS);
     REDLOCK_ASSERT(status != REDLOCK_PENDING);
     if (status == REDLOCK_OK) (void)redlock_copy_name(lock);

@@ -1457,6 +1457,162 @@ TEST(the_engine_copies_a_name_when_it_is_asked)
     CLOSE(1000);
 }
 
+/* ---- Other calls that wait ---- */
+
+TEST(a_reader_becomes_a_writer_and_a_reader_again)
+{
+    const struct redlock_request request = {
+        .kind = &redlock_shared, .resource = "door", .resource_size = 4, .ttl_ms = 10000
+    };
+    CLIENT(3);
+    CHECK_INT(redlock_acquire_request(&client, &door, &request), REDLOCK_OK);
+    CHECK_INT(redlock_upgrade(&client, &door), REDLOCK_OK);
+    CHECK_INT(redlock_acquire_request(&client, &gate, &request), REDLOCK_TAKEN);
+    CHECK_INT(redlock_downgrade(&client, &door), REDLOCK_OK);
+    CHECK_INT(redlock_acquire_request(&client, &gate, &request), REDLOCK_OK);
+    CHECK_INT(redlock_upgrade(&client, &door), REDLOCK_TAKEN);
+    CLOSE(1000);
+    CHECK_INT(redlock_upgrade(&client, &door), REDLOCK_NOT_OPEN);
+    CHECK_INT(redlock_downgrade(&client, &door), REDLOCK_NOT_OPEN);
+}
+
+TEST(a_question_is_asked_of_its_node_alone_and_waited_for)
+{
+    static const struct redlock_name words[] = {
+        { .bytes = "GET", .size = 3 }, { .bytes = "door", .size = 4 }
+    };
+    struct redlock_question question = { 0 };
+    char reply[100];
+    CLIENT(3);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    CHECK_INT(redlock_ask_node(&client, &question, 9, words, 2, reply, sizeof reply),
+              REDLOCK_BAD_QUESTION);
+    node_hang(1);
+    CHECK_INT(redlock_ask_node(&client, &question, 0, words, 2, reply, sizeof reply), REDLOCK_OK);
+    CHECK_INT(redlock_ask_node(&client, &question, 1, words, 2, reply, sizeof reply),
+              REDLOCK_NO_ANSWER);
+    node_wake(1);
+    CHECK_INT(redlock_run_for(&client, NULL, 3000), REDLOCK_OK);
+    node_hang(1);
+    net_plan(net.now_us + 20 * MS, interrupt, 0);
+    CHECK_INT(redlock_ask_node(&client, &question, 1, words, 2, reply, sizeof reply),
+              REDLOCK_CANCELLED);
+    memset(&question, 0xa5, sizeof question);
+    CHECK_INT(redlock_run_for(&client, NULL, 4 * NODE_TIMEOUT), REDLOCK_OK);
+    for (size_t i = 0; i < sizeof question; i++) CHECK_INT(((const uint8_t *)&question)[i], 0xa5);
+    question = (struct redlock_question){ 0 };
+    CLOSE(0);
+    CHECK_INT(redlock_ask_node(&client, &question, 0, words, 2, reply, sizeof reply),
+              REDLOCK_NOT_OPEN);
+}
+
+TEST(a_period_is_marked_once_and_nodes_that_are_away_are_waited_for)
+{
+    const struct redlock_period period = { .period_ms = 60000, .who = "web2" };
+    struct redlock_mark mark = { 0 };
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_mark_period(&client, &mark, &gate, &period, 0), REDLOCK_LOST);
+    CHECK_INT(ACQUIRE(&gate, 0), REDLOCK_OK);
+    CHECK_INT(redlock_mark_period(&client, &mark, &door, &period, 0), REDLOCK_OK);
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_mark_period(&client, &mark, &door, &period, 1000), REDLOCK_ALREADY);
+    for_all(node_kill);
+    uint64_t began = net.now_us;
+    CHECK_INT(redlock_mark_period(&client, &mark, &gate, &period, 0), REDLOCK_NO_QUORUM);
+    CHECK(taken_ms(began) <= NODE_TIMEOUT);
+    net_plan(net.now_us + 100 * MS, interrupt, 0);
+    began = net.now_us;
+    CHECK_INT(redlock_mark_period(&client, &mark, &gate, &period, 2000), REDLOCK_CANCELLED);
+    CHECK_INT(taken_ms(began), 100);
+    began = net.now_us;
+    CHECK_INT(redlock_mark_period(&client, &mark, &gate, &period, 500), REDLOCK_NO_QUORUM);
+    CHECK(taken_ms(began) >= 500 && taken_ms(began) <= 500 + NODE_TIMEOUT);
+    for (unsigned k = 0; k < 3; k++) net_plan(net.now_us + 300 * MS, node_start, k);
+    CHECK_INT(redlock_mark_period(&client, &mark, &gate, &period, 5000), REDLOCK_OK);
+    CHECK_INT(redlock_extend(&client, &gate, 10000), REDLOCK_OK);
+    for_all(node_hang);
+    net_plan(net.now_us + 20 * MS, interrupt, 0);
+    began = net.now_us;
+    CHECK_INT(redlock_mark_period(&client, &mark, &gate, &period, 5000), REDLOCK_CANCELLED);
+    CHECK_INT(taken_ms(began), 20);
+    memset(&mark, 0xa5, sizeof mark);
+    for_all(node_wake);
+    CHECK_INT(redlock_run_for(&client, NULL, 100), REDLOCK_OK);
+    for (size_t i = 0; i < sizeof mark; i++) CHECK_INT(((const uint8_t *)&mark)[i], 0xa5);
+    mark = (struct redlock_mark){ 0 };
+    CLOSE(0);
+    CHECK_INT(redlock_mark_period(&client, &mark, &gate, &period, 0), REDLOCK_NOT_OPEN);
+}
+
+/* The other lock was never acquired. */
+TEST(a_release_of_all_says_whether_a_quorum_knows)
+{
+    for (volatile unsigned dead = 0; dead < 3; dead++) {
+        struct redlock_lock *const both[] = { &gate, &door };
+        CLIENT(3);
+        CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+        CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
+        for (unsigned k = 0; k < dead; k++) node_kill(k);
+        CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
+        CHECK_INT(redlock_release_all(&client, both, 2, 5000),
+                  dead < 2 ? REDLOCK_OK : REDLOCK_NO_QUORUM);
+        CHECK_INT(keys(), dead);
+        CLOSE(0);
+    }
+}
+
+TEST(a_release_of_all_that_may_not_wait_is_sent_all_the_same)
+{
+    struct redlock_lock *const one[] = { &door };
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
+    const unsigned sent = net.sent_count;
+    CHECK_INT(redlock_release_all(&client, one, 1, 0), REDLOCK_NO_QUORUM);
+    CHECK_INT(net.sent_count, sent + 3);
+    CLOSE(1000);
+}
+
+TEST(a_release_of_all_gives_up_what_waits_and_waits_for_nodes_that_answer_late)
+{
+    struct redlock_lock *const both[] = { &door, &gate };
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
+    START(&gate, "door", 60000);
+    CHECK_INT(redlock_run_for(&client, &gate, 50), REDLOCK_PENDING);
+    net.hosts[2].delay_us = 10 * MS;
+    const uint64_t began = net.now_us;
+    CHECK_INT(redlock_release_all(&client, both, 2, 60000), REDLOCK_OK);
+    CHECK(taken_ms(began) <= 50);
+    CHECK_INT(keys(), 0);
+    CLOSE(0);
+}
+
+TEST(the_engines_time_does_not_go_back_after_a_long_silence)
+{
+    struct redlock_event_ring events;
+    struct redlock_event ring[64];
+    CLIENT(3);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    redlock_use_events(redlock_engine(&client), &events, ring, 64);
+    net_pass(200 * MS);
+    net.creep_us = 1;
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK(time_goes_on(&events));
+    CLOSE(0);
+}
+
+TEST(what_cannot_be_inspected_is_refused)
+{
+    struct redlock_sight sights[NET_NODES_MAX];
+    CLIENT(3);
+    CHECK_INT(redlock_inspect(&client, "", sights), REDLOCK_BAD_RESOURCE);
+    CLOSE(0);
+}
+
 /* ---- Severed behind every byte ---- */
 
 static void sever_everywhere(size_t to_node, size_t to_client, unsigned mask)
