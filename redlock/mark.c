@@ -378,7 +378,8 @@ enum redlock_status redlock_mark_status(struct redlock *r, struct redlock_mark *
 
 void redlock_forget_mark(struct redlock *r, struct redlock_mark *mark)
 {
-    if (mark->status != REDLOCK_PENDING) return;
-    end_mark(r, mark, REDLOCK_CANCELLED);
-    show(mark);
+    if (mark->status == REDLOCK_PENDING) {
+        end_mark(r, mark, REDLOCK_CANCELLED);
+        show(mark);
+    }
 }

@@ -377,13 +377,13 @@ bool redlock_copy_name(struct redlock_lock *lock)
     bool fits = lock->name_count == 1 && lock->name.size <= REDLOCK_NAME_COPY_MAX;
 
     if (redlock_idle(lock)) return false;
-    if (!fits) {
+    if (fits) {
+        memmove(lock->copy, lock->name.bytes, lock->name.size);
+        lock->name.bytes = lock->copy;
+    } else {
         note_hash(lock);
-        return false;
     }
-    memmove(lock->copy, lock->name.bytes, lock->name.size);
-    lock->name.bytes = lock->copy;
-    return true;
+    return fits;
 }
 
 void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
