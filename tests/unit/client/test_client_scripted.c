@@ -1597,7 +1597,7 @@ TEST(the_engines_time_does_not_go_back_after_a_long_silence)
     struct redlock_event ring[64];
     CLIENT(3);
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
-    redlock_use_events(redlock_engine(&client), &events, ring, 64);
+    redlock_use_events(&client.engine, &events, ring, 64);
     net_pass(200 * MS);
     net.creep_us = 1;
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
