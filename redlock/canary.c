@@ -109,8 +109,9 @@ void canary_hide(struct redlock_durable *d, unsigned k)
 static bool canary_is_left_out(enum redlock_command command, const struct redlock_login *login,
                                bool is_subscription)
 {
-    if (command == REDLOCK_COMMAND_CANARY) return is_subscription || !login->durable;
-    return plain_is_load_left_out(command, login, is_subscription);
+    return (command == REDLOCK_COMMAND_CANARY)
+               ? (is_subscription || !login->durable)
+               : plain_is_load_left_out(command, login, is_subscription);
 }
 
 static void canary_put(struct resp_writer *w, enum redlock_command command,

@@ -461,35 +461,31 @@ void redlock_metrics_init(struct redlock_metrics *m, const struct redlock *r,
     redlock_metrics_change(m, r);
 }
 
-static void count_lock(struct redlock_metrics *m, struct redlock_metered *lock,
-                       const struct redlock_event *event)
-{
-    switch (event->kind) {
-    case REDLOCK_EVENT_HEARD:
-    case REDLOCK_EVENT_UNANSWERED: count_answer(m, lock, event); break;
-    case REDLOCK_EVENT_PHASE:      count_phase(m, lock, event); break;
-    case REDLOCK_EVENT_VERDICT:    count_verdict(m, lock, event); break;
-    case REDLOCK_EVENT_OWED:
-    case REDLOCK_EVENT_CLEARED:    set_owed(m, lock, event); break;
-    case REDLOCK_EVENT_WOKEN:      if (lock) lock->woken |= (uint16_t)(1u << event->session); break;
-    case REDLOCK_EVENT_ENDED:      count_end(m, lock, event); break;
-    case REDLOCK_EVENT_MOVED:      move(m, event); break;
-    case REDLOCK_EVENT_FORGOTTEN:  if (lock) forget(m, lock, event->at_us); break;
-    default:                       break;
-    }
-}
-
 void redlock_metrics_count(struct redlock_metrics *m, const struct redlock_event *event)
 {
     struct redlock_metered *lock = find(m, event->lock);
 
     if (is_about_node(event) && event->session >= m->node_count) return;     /* A subscription. */
     if (lock) look_at_clock(m, lock, event->at_us);
-    if (event->kind == REDLOCK_EVENT_SENT)  begin_trip(m, event);
     if (event->kind == REDLOCK_EVENT_HEARD) end_trip(m, event);
-    if (event->kind == REDLOCK_EVENT_READY || event->kind == REDLOCK_EVENT_DISCONNECTED)
-        count_node(m, event);
-    count_lock(m, lock, event);
+    switch (event->kind) {
+    case REDLOCK_EVENT_SENT:         begin_trip(m, event); break;
+    case REDLOCK_EVENT_HEARD:
+    case REDLOCK_EVENT_UNANSWERED:   count_answer(m, lock, event); break;
+    case REDLOCK_EVENT_READY:
+    case REDLOCK_EVENT_DISCONNECTED: count_node(m, event); break;
+    case REDLOCK_EVENT_PHASE:        count_phase(m, lock, event); break;
+    case REDLOCK_EVENT_VERDICT:      count_verdict(m, lock, event); break;
+    case REDLOCK_EVENT_OWED:
+    case REDLOCK_EVENT_CLEARED:      set_owed(m, lock, event); break;
+    case REDLOCK_EVENT_WOKEN:
+        if (lock) lock->woken |= (uint16_t)(1u << event->session);
+        break;
+    case REDLOCK_EVENT_ENDED:        count_end(m, lock, event); break;
+    case REDLOCK_EVENT_MOVED:        move(m, event); break;
+    case REDLOCK_EVENT_FORGOTTEN:    if (lock) forget(m, lock, event->at_us); break;
+    default:                         break;
+    }
 }
 
 void redlock_metrics_give_up(struct redlock_metrics *m, const struct redlock_lock *lock,

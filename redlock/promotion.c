@@ -29,8 +29,9 @@ static bool is_promotion_left_out(enum redlock_command command, const struct red
                                   bool is_subscription)
 {
     if (command == REDLOCK_COMMAND_PROMOTION) return is_subscription || !login->watched;
-    if (command == REDLOCK_COMMAND_CANARY) return is_subscription || !login->durable;
-    return plain_is_load_left_out(command, login, is_subscription);
+    return (command == REDLOCK_COMMAND_CANARY)
+               ? (is_subscription || !login->durable)
+               : plain_is_load_left_out(command, login, is_subscription);
 }
 
 /* The epoch of the node to which is written: each has a send buffer of its own. */

@@ -394,13 +394,13 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
                                  struct redlock_node *nodes, unsigned node_count, void *memory,
                                  size_t memory_size, uint64_t now_us);
 
-/* Features: what a lock can do beyond the plain one. A program links those that it names, like the
- * kinds of locks (see redlock_plain). To keep a lock, or to inspect one, needs none of them. */
+/* A feature is what a lock can do beyond the plain one. A program links those that it names, as it
+ * does kinds of locks (see redlock_plain). To keep or to inspect a lock needs none of them. */
 struct redlock_feature;
 
-/* request.ticket. Without it: BAD_CONFIG. */
+/* request.ticket, which is refused with BAD_CONFIG without it. */
 extern const struct redlock_feature redlock_tickets;
-/* request.set, of several resources. Without it: BAD_SET. */
+/* request.set, of several resources, which is refused with BAD_SET without it. */
 extern const struct redlock_feature redlock_sets;
 /* config.wake_ups. Without it nobody listens, and releases wake nobody unless sets are in use. */
 extern const struct redlock_feature redlock_wake_ups;
@@ -859,7 +859,7 @@ struct redlock_lock_view {
     unsigned name_count;        /* 0: none yet. */
     /* Nodes that may have something of ours and still owe the answer to a release. */
     unsigned owed;
-    unsigned confirmed;         /* Nodes that obeyed in the last round (a release: removed it). */
+    unsigned confirmed;         /* Nodes that obeyed in the last round, as by removing it. */
     /* After TAKEN (or TIMEOUT because of it), the number of ms until enough nodes are free for a
      * quorum if the holder does nothing, by the nodes' own answers (PTTL). FOREVER: a quorum of
      * keys has no TTL, so it is no lock. UNTOLD: too few nodes answered, or none was

@@ -43,7 +43,7 @@ struct redlock_fence {
 
 /* True if no larger ticket has been here. This one is then remembered. An equal ticket is admitted,
  * since a holder may write as often as it likes, unless it is a reader's, since that came after a
- * writer with it. For a reader: true if no writer with a larger ticket has been here. 0, which is
+ * writer with it. A reader is admitted if no writer with a larger ticket has been here. 0, which is
  * no ticket, is never admitted. False: nothing has changed. */
 static inline bool redlock_fence_admit(struct redlock_fence *fence, uint64_t ticket, bool is_reader)
 {

@@ -59,8 +59,8 @@ static const struct wire_row *loaded_by(enum redlock_command command,
 bool plain_is_load_left_out(enum redlock_command command, const struct redlock_login *login,
                             bool is_subscription)
 {
-    return is_subscription || command >= REDLOCK_COMMAND_CANARY ||
-           (command == REDLOCK_COMMAND_TRIAL && !login->managed);
+    return is_subscription || (command >= REDLOCK_COMMAND_CANARY) ||
+           ((command == REDLOCK_COMMAND_TRIAL) && !login->managed);
 }
 
 void plain_put_load(struct resp_writer *w, enum redlock_command command,
@@ -72,31 +72,27 @@ void plain_put_load(struct resp_writer *w, enum redlock_command command,
     resp_text(w, is_trial ? "EVAL" : "SCRIPT");
     if (!is_trial) resp_text(w, "LOAD");
     wire_put_script_text(w, loaded_by(command, scripts)->text);
-    if (!is_trial) return;
-    resp_text(w, "1");
-    resp_text(w, REDLOCK_CANARY);
-    resp_text(w, "-");      /* No token, so a key that is there stays. */
+    if (is_trial) {
+        resp_text(w, "1");
+        resp_text(w, REDLOCK_CANARY);
+        resp_text(w, "-");      /* No token, so a key that is there stays. */
+    }
 }
 
 /* A proxy before a cluster may run scripts, but none without keys: "ERR for redis cluster,
- * eval/evalsha number of keys can't be negative or zero" (Alibaba's). The trial has one, which may
- * be another shard's, or not allowed to the user. A refusal of its script begins with ERR. A script
- * that was not loaded is sent when it is needed. */
+ * eval/evalsha number of keys can't be negative or zero" (Alibaba's). The trial decides, which has
+ * one. Its key may be another shard's, or not allowed to the user, but a refusal of its script
+ * begins with ERR. A script that was not loaded is sent when it is needed. */
 static bool is_no_matter(const struct redlock_node *node, enum redlock_command command,
                          const struct wire_reply *reply)
 {
     enum redlock_trouble trouble = wire_class(reply->text, reply->text_size);
+    bool is_err = wire_begins(reply->text, reply->text_size, "ERR ") > 0;
+    bool is_trial = command == REDLOCK_COMMAND_TRIAL;
+    bool is_left = (command == REDLOCK_COMMAND_EVAL) && node->login.managed;
 
-    if (command == REDLOCK_COMMAND_TRIAL && trouble == REDLOCK_TROUBLE_MOVED) return true;
-    if (wire_ends_session(trouble)) return false;
-    switch (command) {
-    case REDLOCK_COMMAND_EVAL:
-        return node->login.managed && wire_says(reply, "number of keys");
-    case REDLOCK_COMMAND_TRIAL:
-        return !wire_begins(reply->text, reply->text_size, "ERR ");
-    default:
-        return is_load(command);
-    }
+    return (is_trial && (trouble == REDLOCK_TROUBLE_MOVED)) ||
+           (!wire_ends_session(trouble) && ((is_err ? is_left : is_trial) || is_load(command)));
 }
 
 enum redlock_answer plain_read_load(struct redlock_node *node, const struct redlock_asked *asked,

@@ -73,15 +73,6 @@ enum redlock_status notes_attempt_status(const struct session *session)
 }
 
 /* A node that has restarted votes on plain locks earlier than on those with a ticket. */
-static bool gives_no_ticket(struct session *session, unsigned k, uint64_t now_us)
-{
-    struct redlock *engine = &session->client.engine;
-
-    assert(k < session->client.engine.node_count);
-    return session->wants_ticket && redlock_node_votes(engine, k, now_us) &&
-           !redlock_view_node(engine, k, now_us).gives_tickets;
-}
-
 void notes_take(struct session *session)
 {
     struct redlock *engine = &session->client.engine;
@@ -90,11 +81,12 @@ void notes_take(struct session *session)
     if (session->lock.round.number != session->noted_round)
         memset(session->notes, 0, sizeof session->notes);
     session->noted_round = session->lock.round.number;
-    for (unsigned k = 0; k < session->client.engine.node_count; k++) {
-        enum redlock_trouble trouble = redlock_view_node(engine, k, now).trouble;
-        bool is_voting = trouble == REDLOCK_TROUBLE_NONE && gives_no_ticket(session, k, now);
-        if (!is_worth_a_note(trouble) && !is_voting) continue;
-        note_trouble(session, k, is_voting ? REDLOCK_TROUBLE_RESTARTED : trouble, now);
+    for (unsigned k = 0; k < engine->node_count; k++) {
+        struct redlock_node_view node = redlock_view_node(engine, k, now);
+        bool is_voting = node.trouble == REDLOCK_TROUBLE_NONE && session->wants_ticket &&
+                         !node.gives_tickets;
+        if (!is_worth_a_note(node.trouble) && !is_voting) continue;
+        note_trouble(session, k, is_voting ? REDLOCK_TROUBLE_RESTARTED : node.trouble, now);
         session->notes[k].is_voting = is_voting;
     }
 }

@@ -404,16 +404,17 @@ static void json_node(FILE *file, struct session *session, unsigned k)
 {
     const struct session_note *note = &session->notes[k];
     enum redlock_vote vote = vote_so_far(session, k);
-    bool is_well = !is_trouble(note) || vote == REDLOCK_VOTE_GRANTED;
+    const char *trouble = vote == REDLOCK_VOTE_GRANTED   ? NULL
+                          : is_trouble(note)             ? note->text
+                          : vote == REDLOCK_VOTE_UNKNOWN ? "no answer in time"
+                          : vote == REDLOCK_VOTE_PENDING ? "no answer yet" : NULL;
 
     assert(k < session->client.engine.node_count);
     (void)print_to(file, "%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
     json_text(file, redlock_node_address(&session->client, k));
     (void)print_to(file, ",\"vote\":\"%s\",\"trouble\":", report_vote_name(vote));
-    if (!is_well)                          json_text(file, note->text);
-    else if (vote == REDLOCK_VOTE_UNKNOWN) json_text(file, "no answer in time");
-    else if (vote == REDLOCK_VOTE_PENDING) json_text(file, "no answer yet");
-    else                                   (void)fputs("null", file);
+    if (trouble) json_text(file, trouble);
+    else         (void)fputs("null", file);
     (void)fputc('}', file);
 }
 
