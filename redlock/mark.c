@@ -10,12 +10,12 @@
  * do not forget.
  *
  *   - A node that restarted within the period may have forgotten a mark of it, so it takes no part.
- * It must have been up since before any client could call the period T. A clock may be ahead of
- * ours by the skew, and an uptime, which is the difference
- *     of two readings of the node's wall clock, may be too long by twice that.
+ *     It must have been up since before any client could call the period T. A clock may be ahead of
+ *     ours by the skew, and an uptime, which is the difference of two readings of the node's wall
+ *     clock, may be too long by twice that.
  *   - A mark lives for LIFE_PERIODS, and nobody sets one later than SPAN_PERIODS after the
- * beginning of the period. A node's clock may be fast by half at most (REDLOCK_DRIFT_PPM_MAX), and
- * SPAN + half of it is LIFE. The difference of clocks lies in the LIFE_SKEWS.
+ *     beginning of the period. A node's clock may be fast by half at most (REDLOCK_DRIFT_PPM_MAX), and SPAN +
+ *     half of it is LIFE. The difference of clocks lies in the LIFE_SKEWS.
  *   - Nodes take no mark from a client whose wall clock differs from theirs by more than the skew.
  *
  * A round of marks is a question to each node, so the engine knows nothing of it. An answer counts
@@ -252,6 +252,23 @@ REDLOCK_WRAPS static void note_period(struct redlock_mark *mark, struct redlock_
     mark->wall_offset_us = period->wall_us - period->at_us;
 }
 
+static void end_mark(struct redlock *r, struct redlock_mark *mark, enum redlock_status status)
+{
+    for (unsigned k = 0; k < r->node_count; k++)
+        redlock_forget_question(r, &mark->nodes[k].question);
+    round_close(&mark->round);
+    mark->status = (uint8_t)status;
+}
+
+/* A caller that asks all the same what has become of it learns that. */
+static enum redlock_status refuse_mark(struct redlock_mark *mark, enum redlock_status status)
+{
+    clear_bytes(mark, sizeof *mark);
+    mark->status = (uint8_t)status;
+    mark->until_us = REDLOCK_NEVER;
+    return status;
+}
+
 enum redlock_status redlock_start_mark(struct redlock *r, struct redlock_mark *mark,
                                        struct redlock_lock *lock,
                                        const struct redlock_period *period, uint64_t now_us)
@@ -259,14 +276,19 @@ enum redlock_status redlock_start_mark(struct redlock *r, struct redlock_mark *m
     enum redlock_status status = check_mark(r, lock, period, now_us);
 
     r->now_us = now_us;
-    if (status != REDLOCK_OK) return status;
+    if (status != REDLOCK_OK) return refuse_mark(mark, status);
     note_period(mark, lock, period);
-    if (is_too_late(mark, now_us)) return REDLOCK_TOO_LATE;
+    if (is_too_late(mark, now_us)) return refuse_mark(mark, REDLOCK_TOO_LATE);
     write_question(r, mark, period, now_us);
     round_begin(&mark->round, REDLOCK_COMMAND_QUESTION, r->node_count, now_us, timeout_at(r));
     for (unsigned k = 0; k < r->node_count && status == REDLOCK_OK; k++)
         status = ask_for_mark(r, mark, k, now_us);
-    show(mark);
+    if (status == REDLOCK_OK) {
+        show(mark);
+    } else {
+        end_mark(r, mark, status);
+        (void)refuse_mark(mark, status);
+    }
     return status;
 }
 
@@ -353,14 +375,6 @@ static enum redlock_status judge_mark(const struct redlock *r, const struct redl
     if (round_count(round->granted) >= quorum)                       return REDLOCK_OK;
     if (round_pending(round) == 0 || now_us >= round->deadline_at)   return REDLOCK_NO_QUORUM;
     return REDLOCK_PENDING;
-}
-
-static void end_mark(struct redlock *r, struct redlock_mark *mark, enum redlock_status status)
-{
-    for (unsigned k = 0; k < r->node_count; k++)
-        redlock_forget_question(r, &mark->nodes[k].question);
-    round_close(&mark->round);
-    mark->status = (uint8_t)status;
 }
 
 enum redlock_status redlock_mark_status(struct redlock *r, struct redlock_mark *mark,

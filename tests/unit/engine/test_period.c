@@ -17,11 +17,22 @@ static struct redlock_period now_of(const struct cluster *cluster, unsigned clie
                                     .who = "web2:4711 backup.sh" };
 }
 
+/* It is no mark that was set before. */
+static void check_refused(struct cluster *cluster, unsigned client, enum redlock_status status)
+{
+    CHECK_INT(redlock_mark_status(ENGINE(client), &marks[client], CLIENT_NOW(client)), status);
+    CHECK_INT(marks[client].until_us, REDLOCK_NEVER);
+    CHECK(!marks[client].nodes[0].words);
+}
+
 static enum redlock_status start(struct cluster *cluster, unsigned client,
                                  const struct redlock_period *period)
 {
-    return redlock_start_mark(ENGINE(client), &marks[client], LOCK(client), period,
-                              CLIENT_NOW(client));
+    enum redlock_status status = redlock_start_mark(ENGINE(client), &marks[client], LOCK(client),
+                                                    period, CLIENT_NOW(client));
+
+    if (status != REDLOCK_OK) check_refused(cluster, client, status);
+    return status;
 }
 
 /* Runs until it is decided, like a caller's loop, at its deadline at the latest. */
