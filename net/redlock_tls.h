@@ -21,10 +21,9 @@
  *          its subjectAltName; its common name is not looked at. TLS 1.2 or newer. Nothing falls
  *          back to plain text, and nothing can be switched off.
  * Resuming A connection that is made again resumes the TLS session before, if the node agrees. This
- * needs no signatures, and
- *          a half to a quarter of the time. The certificate is the one that was checked then; when
- *          one has ended on which it rests, the node has to show its present one. No command is
- *          sent before the handshake has ended (no "early data").
+ *          needs no signatures, and a half to a quarter of the time. The certificate is the one
+ *          that was checked then; when one has ended on which it rests, the node has to show its
+ *          present one. No command is sent before the handshake has ended (no "early data").
  * Memory   The TLS library allocates a few tens of KB for each connection, by malloc. The rest of
  *          redlock still does not.
  * Threads  One redlock_tls belongs to one client, and to the thread that calls it. A second client

@@ -34,16 +34,14 @@
  * - A library may hold bytes that the descriptor does not show, such as decrypted ones, or a whole
  *   frame after the one that was taken. receive() goes on until there are none or `size` is
  *   reached, and events() says REDLOCK_TRANSPORT_AT_HAND while there are more.
- * - After a send that took nothing, the next may begin with OTHER bytes, or with fewer.
- * Bytes that were
- *   not taken stay the engine's, which may withdraw them. A library that insists on the same bytes
- *   again (TLS, once a record has begun) must take them, copy them, and answer that it took them;
- *   it sends the bytes that it still holds by and by, in later calls.
+ * - After a send that took nothing, the next may begin with OTHER bytes, or with fewer. Bytes that
+ *   were not taken stay the engine's, which may withdraw them. A library that insists on the same
+ *   bytes again (TLS, once a record has begun) must take them, copy them, and answer that it took
+ *   them; it sends the bytes that it still holds by and by, in later calls.
  * - Bytes that were taken and wait inside the transport have nobody to ask for them. events()
- * therefore says
- *   REDLOCK_TRANSPORT_WRITE as long as there are any, and send(), receive() and finish() begin with
- *   them. (When that event comes the client calls receive(), and send() only if the engine has
- *   something to send.) */
+ *   therefore says REDLOCK_TRANSPORT_WRITE as long as there are any, and send(), receive() and
+ *   finish() begin with them. (When that event comes the client calls receive(), and send() only if
+ *   the engine has something to send.) */
 #ifndef REDLOCK_TRANSPORT_H
 #define REDLOCK_TRANSPORT_H
 

@@ -287,8 +287,8 @@ enum redlock_trouble {
 
 /* ---- Objects of the calls ---- */
 
-/* The caller places these, and the last part of this header completes them; their
- * fields are private. */
+/* The caller places these, and this header completes them, most in its last part. Their fields are
+ * private, but for those that are said to be read or set. */
 /* An engine serves one set of nodes, and any number of locks. Its now_us, node_count
  * and session_count may be read. */
 struct redlock;
@@ -422,22 +422,25 @@ extern const struct redlock_feature redlock_copies;
 /* All of these, as the client (redlock_client.h) uses them. */
 extern const struct redlock_feature redlock_all_features;
 
-/* Lets the engine use the feature, between redlock_init and the first redlock_tick. */
+/* Lets the engine use the feature, between redlock_init and the first redlock_tick, and before
+ * redlock_use_durable and redlock_use_promotions. A later call is not noticed, and may undo these.
+ * Twice is as good as once. The client's engine has all of them. */
 void redlock_use(struct redlock *r, const struct redlock_feature *feature);
 
 /* Makes the value of each key that this engine sets the token, a blank and this text, so that a
  * person who looks at a node sees which program holds the lock. The lock is the same otherwise,
  * since nodes compare whole values, and other libraries only compare a value with their own. holder
  * is 1..REDLOCK_HOLDER_MAX bytes without control characters, and a NUL. It must stay as long as the
- * engine is used. Call it like those above. A lock that is adopted must have been acquired with the
- * same holder, or with none by an engine that has none. BAD_CONFIG: it is empty, too long or has a
- * control character, or the send buffer is not at least 65 bytes larger than it must be. Nothing
- * was changed. */
+ * engine is used. Call it when redlock_use may be called. A lock that is adopted must have been
+ * acquired with the same holder, or with none by an engine that has none. BAD_CONFIG: it is empty,
+ * too long or has a control character, or the send buffer is not at least 65 bytes larger than it
+ * must be. Nothing was changed. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_use_holder(struct redlock *r, const char *holder);
 
-/* How to log in to node k from its next connection on. The texts are not copied. BAD_CONFIG: the
- * login is longer than LOGIN_MAX, or does not fit in the send buffer. Nothing was changed. */
+/* How to log in to node k from its next connection on. The texts are not copied. BAD_CONFIG: there
+ * is no node k, or the login is longer than LOGIN_MAX, or does not fit in the send buffer. Nothing
+ * was changed. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_set_login(struct redlock *r, unsigned k,
                                       const struct redlock_login *login);
@@ -845,10 +848,10 @@ struct redlock_round {
     uint64_t drift_us;          /* The configured part of the TTL, rounded up, and 2 ms. */
 };
 
-/* Node k's vote in the last round. */
+/* The vote of node k < N in the last round. */
 enum redlock_vote redlock_vote_of(const struct redlock_lock *lock, unsigned k);
 
-#define REDLOCK_UNTOLD (UINT32_MAX - 1)
+#define REDLOCK_UNTOLD (UINT32_MAX - 1)     /* See free_in_ms. */
 
 /* What else there is to ask of a lock, as it is now. */
 struct redlock_lock_view {
@@ -856,14 +859,14 @@ struct redlock_lock_view {
      * lock's (redlock_copy_name), and no longer there when the lock is idle and that memory
      * was reused. */
     const struct redlock_name *names;
-    unsigned name_count;        /* 0: none yet. */
+    unsigned name_count;        /* 0: none yet, or none any longer. */
     /* Nodes that may have something of ours and still owe the answer to a release. */
     unsigned owed;
     unsigned confirmed;         /* Nodes that obeyed in the last round, as by removing it. */
     /* After TAKEN (or TIMEOUT because of it), the number of ms until enough nodes are free for a
      * quorum if the holder does nothing, by the nodes' own answers (PTTL). FOREVER: a quorum of
      * keys has no TTL, so it is no lock. UNTOLD: too few nodes answered, or none was
-     * asked (see redlock_free_in). */
+     * asked (see redlock_free_in). After any other status it means nothing. */
     uint32_t free_in_ms;
     /* Of a lock of the kind redlock_permits that is held, 1..permits, else 0. On the nodes it is a
      * plain lock of the resource "name:slot", so any client that acquires "name:slot" takes a
@@ -1086,12 +1089,12 @@ struct redlock_asking;
 
 /* A question, and how it stands. */
 struct redlock_question {
-    /* PENDING, or how it ended. OK: the reply is complete, though it may be an error. NO_ANSWER:
-     * the connection is gone, and the node may have executed the command. CANCELLED: it
+    /* To be read. PENDING, or how it ended. OK: the reply is complete, though it may be an error.
+     * NO_ANSWER: the connection is gone, and the node may have executed the command. CANCELLED: it
      * was forgotten. */
     enum redlock_status status;
-    /* The reply did not fit in the buffer. The items before the cut are complete, those after it
-     * are lost. */
+    /* To be read. The reply did not fit in the buffer. The items before the cut are complete, those
+     * after it are lost. */
     bool is_cut;
     bool is_sent;                               /* Private, from here on. */
     uint8_t argument_count, node;
@@ -1158,11 +1161,13 @@ enum { REDLOCK_MARK_MAX = 20 + 1 + 16 + 1 + 20 + 1 + REDLOCK_WHO_MAX };   /* "T 
 
 /* One node's answer to a mark. */
 struct redlock_marker {
-    /* To be read. GRANTED: it has taken the mark. REFUSED: it has another's. UNKNOWN: no answer, an
-     * error, or our lock is not there. NOT_ASKED: it takes no part. */
+    /* To be read, of nodes 0..N-1. PENDING: it has not answered. GRANTED: it has taken the mark.
+     * REFUSED: it has another's. UNKNOWN: no answer, an error, or our lock is not there. NOT_ASKED:
+     * it takes no part. */
     enum redlock_vote vote;
-    /* To be read. The reason, or "" if the node had no vote (redlock_describe_node) or gave no
-     * answer. Valid until the mark's memory is used again. NULL: redlock_start_mark failed. */
+    /* To be read. The reason, or "" if there is no other than its vote, or that it had none
+     * (redlock_describe_node). In this structure, until it is used again. NULL: redlock_start_mark
+     * was refused. */
     const char *words;
     struct redlock_question question;           /* Private, from here on. */
     /* The node's when it was asked, which shows whether it is the same server. */
@@ -1184,7 +1189,8 @@ struct redlock_mark {
     /* To be read once it is decided. The client that set another's mark, and the time when it did,
      * by its own wall clock (microseconds since 1970). This mark is the one on most of the nodes
      * that reported any, or of several the earliest. The text may have any bytes but NUL, since
-     * somebody else wrote it. NULL: no node reported any. */
+     * somebody else wrote it. In this structure, until it is used again. NULL: no node reported
+     * any. */
     const char *seen_who;
     uint64_t seen_wall_us;
     struct redlock_lock *lock;                  /* Private, from here on. */
@@ -1232,10 +1238,11 @@ void redlock_forget_mark(struct redlock *r, struct redlock_mark *mark);
 /* N/2 + 1 (S1). */
 unsigned redlock_quorum(unsigned node_count);
 
-/* True if node k has a vote now on locks without a ticket. */
+/* True if node k < N has a vote now on locks without a ticket. */
 bool redlock_node_votes(const struct redlock *r, unsigned k, uint64_t now_us);
 
-/* What else there is to ask of a node. */
+/* What else there is to ask of a node. k < N, or session_count with wake-ups, where the sessions
+ * from N on are subscriptions, which have no vote. */
 struct redlock_node_view {
     /* The run_id of the server that votes there, was the last to vote, or will vote when its guard
      * is over. It has REDLOCK_RUN_ID_SIZE bytes, in memory of the engine, and changes with each

@@ -130,7 +130,8 @@ struct redlock_parted {
 /* It has some 260 KB, so it is better static or in a structure of yours than on a small stack. Must
  * stay where it was opened. Private, but for engine and given_up. */
 struct redlock_client {
-    /* To start operations on and to ask. Its node_count is 0 if the client is not open. */
+    /* To start operations on and to ask, while the client is open. Its node_count is 0 if it is
+     * not. The engine does not notice a fork (redlock_is_forked). */
     struct redlock engine;
     struct redlock_node nodes[REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)];
     struct redlock_socket sockets[REDLOCK_FDS_MAX];
@@ -198,8 +199,8 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes,
  * connections. Locks that are held are abandoned, not released. They stay held until their TTL ends
  * (redlock_release_all releases them). It closes only the copies of the descriptors in a child of
  * fork() and sends nothing, so the parent's locks and connections stay as they are. No descriptor
- * outlives exec(). A client that is not open is left alone. All other calls about one, except
- * redlock_open, return NOT_OPEN. */
+ * outlives exec(). A client that is not open is left alone. Other calls about one return NOT_OPEN,
+ * if they return a status. It has no descriptors, and nothing may be asked of its engine. */
 void redlock_close(struct redlock_client *c, uint32_t wait_ms);
 
 /* True in a child of fork(), whose parent opened the client, and may hold locks that are not the

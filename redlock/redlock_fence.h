@@ -11,11 +11,10 @@
  *
  * Three rules make it safe, and the resource must obey them.
  * - The question and the write are one step, under one mutex or in one transaction. Otherwise the
- * holder may sleep in between. - The fence is stored beside the protected data, and as durably,
- * with each write, or before it.
+ *   holder may sleep in between.
+ * - The fence is stored beside the protected data, and as durably, with each write, or before it.
  * - A holder shows its ticket at its first access, even if that is a read. From then on earlier
- * holders are refused, but no
- *   sooner. A late write may still overtake data that were read before.
+ *   holders are refused, but no sooner. A late write may still overtake data that were read before.
  *
  * For a reader (redlock_shared in redlock.h) the last argument is true. Readers do not keep one
  * another out, but each keeps out writers that held the lock before it, whose late writes would

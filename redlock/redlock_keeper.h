@@ -6,7 +6,8 @@
  *     redlock_keeper_start(&keeper, nodes, NULL, NULL);
  *     redlock_keeper_acquire(&keeper, &kept, &request, 0);      in any thread, and so is the rest
  *     while (there is work and redlock_view_kept(&keeper, &kept).valid_ms > enough for a piece)
- *     do that piece; redlock_keeper_release(&keeper, &kept, NULL);
+ *         do that piece;
+ *     redlock_keeper_release(&keeper, &kept, NULL);
  *     redlock_keeper_stop(&keeper, true, 1000);
  *
  * A lock that is kept can still be lost, since nodes go away, the program is stopped, or the
@@ -17,8 +18,8 @@
  *          released (or the acquire has failed), or the keeper is stopped. So must the names of its
  *          request, except a name of up to REDLOCK_NAME_COPY_MAX bytes, which is copied.
  * Threads: any may call at any time, also about the same lock. The keeper's own thread takes no
- * signals. It has its own
- *          connections. No call but acquire, release and stop waits for the network.
+ *          signals. It has its own connections. No call but acquire, release and stop waits for
+ *          the network.
  * Forks:   a child has no keeper's thread, and holds no lock of the parent's. Calls are refused
  *          with FORKED, or return 0. redlock_keeper_stop() there closes the child's copies of the
  *          descriptors. After it calls return NOT_OPEN. */

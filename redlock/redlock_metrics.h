@@ -92,7 +92,7 @@ void redlock_metrics_lost(struct redlock_metrics *m, uint64_t lost);
  * on, so it fitted if that is less than size. With a small buffer, page by page:
  *
  *     for (from = 0; (left = redlock_metrics_text(&m, &r, now, wall, from, page, sizeof page)) > 0;
- *     from += left)
+ *          from += left)
  *         send(page, left = left < sizeof page ? left : sizeof page - 1);
  *
  * with the same times, and without an event or a call of the engine between the pages, or they do

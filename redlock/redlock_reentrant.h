@@ -17,15 +17,13 @@
  *          task's, or the address of a thread-local variable. An owner that ends leaves first,
  *          since its number may come again.
  * Another: an owner that is not inside gets TAKEN at once, however long its request would wait. It
- * gets TAKEN even if the
- *          validity is over, until the owner that is inside has left. Owners that are to wait for
- *          each other have a structure each, and contend for the resource on the
- *          nodes, like processes.
+ *          gets TAKEN even if the validity is over, until the owner that is inside has left. Owners
+ *          that are to wait for each other have a structure each, and contend for the resource on
+ *          the nodes, like processes.
  * Memory:  the caller's. A structure must stay where it is from the first enter until the last
  *          leave, like a lock. After the client or the keeper was closed it is made ready anew.
  * Threads: struct redlock_reentrant belongs to the thread that its client belongs to. Any thread
- * may use struct
- *          redlock_reentrant_kept, like all that is the keeper's.
+ *          may use struct redlock_reentrant_kept, like all that is the keeper's.
  * Forks:   a child is inside nothing. It gets FORKED, and nothing is sent. */
 #ifndef REDLOCK_REENTRANT_H
 #define REDLOCK_REENTRANT_H

@@ -12,14 +12,12 @@
  * that can wait for a descriptor can wait for this one (redlock_loop_epoll_fd).
  *
  * Traps that are taken care of here:
- * - epoll forgets a closed descriptor only when no copy of it is left, and a child of
- * fork() that lives
- *   on has copies. It then goes on reporting a connection that nobody can remove, for ever. Such a
- *   report is recognised by its number, and the adapter makes its set anew.
+ * - epoll forgets a closed descriptor only when no copy of it is left, and a child of fork() that
+ *   lives on has copies. It then goes on reporting a connection that nobody can remove, for ever.
+ *   Such a report is recognised by its number, and the adapter makes its set anew.
  * - A child that goes on to use your set changes the parent's, for both have the same one. Make
- * another in
- *   the child; detach closes the child's copies of the adapter's descriptors, and leaves shared
- *   ones alone.
+ *   another in the child; detach closes the child's copies of the adapter's descriptors, and leaves
+ *   shared ones alone.
  *
  * It needs clocks of POSIX. With -std=c11 and the like define _POSIX_C_SOURCE 200809L, or
  * _GNU_SOURCE, before the first header. */

@@ -9,7 +9,8 @@
  *
  * Traps that are taken care of here:
  * - GLib polls, so a descriptor that is closed must not stay in the source, or poll() would report
- * it again and again. - A ready time stays until another is set, and 0 means now. */
+ *   it again and again.
+ * - A ready time stays until another is set, and 0 means now. */
 #ifndef REDLOCK_LOOP_GLIB_H
 #define REDLOCK_LOOP_GLIB_H
 

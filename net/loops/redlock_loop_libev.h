@@ -8,12 +8,12 @@
  *
  * Traps that are taken care of here:
  * - The watcher of a closed descriptor must be stopped before another is started, since both may
- * have the same number. - All that is ready in one turn of the loop is one step, not one for each
- * descriptor. The step has
- *   the lowest priority, so operations that your own watchers start in the same turn go
- * out with it.
- * - A child of fork() must call ev_loop_fork() first, as libev demands; then the
- * hook gets FORKED. */
+ *   have the same number.
+ * - All that is ready in one turn of the loop is one step, not one for each descriptor. The step
+ *   has the lowest priority, so operations that your own watchers start in the same turn go out
+ *   with it.
+ * - A child of fork() must call ev_loop_fork() first, as libev demands; then the hook gets
+ *   FORKED. */
 #ifndef REDLOCK_LOOP_LIBEV_H
 #define REDLOCK_LOOP_LIBEV_H
 

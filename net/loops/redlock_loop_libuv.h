@@ -10,17 +10,16 @@
  *
  * Traps that are taken care of here:
  * - A handle cannot get another descriptor. It must be closed, and its memory be used again only
- * when that is over.
+ *   when that is over.
  * - epoll, which libuv has on Linux, forgets a closed descriptor only when no copy of it is left,
- * and a child
- *   of fork() that lives on has copies. libuv would then turn without end. It is therefore given a
- *   copy of each descriptor, which is closed when the handle is. The cost is one more descriptor
- *   for each session.
+ *   and a child of fork() that lives on has copies. libuv would then turn without end. It is
+ *   therefore given a copy of each descriptor, which is closed when the handle is. The cost is one
+ *   more descriptor for each session.
  * - After an error of the socket (POLLERR) libuv stops the handle by itself.
  * - Timers count from the time of the last turn, so after a long callback they would come early.
  * - All that is ready in one turn of the loop is one step, not one for each descriptor.
- * - A child of fork() must call uv_loop_fork() first, as libuv demands; then the
- * hook gets FORKED. */
+ * - A child of fork() must call uv_loop_fork() first, as libuv demands; then the hook gets
+ *   FORKED. */
 #ifndef REDLOCK_LOOP_LIBUV_H
 #define REDLOCK_LOOP_LIBUV_H
 

@@ -6,19 +6,19 @@
  * the replies that come with a reader of its own, and holds against them:
  *
  *   - A lock has validity left only while a quorum has said exactly "+OK" to a SET of its token
- *   (S1, S3, S8), and never
- *     beyond TTL and drift from when the first of these SETs was written (S2); an extension moves
- *     that end only with a quorum of ":1" to it before the old end (S9); a release or the loss of
- *     the lock ends it at once.
+ *     (S1, S3, S8), and never beyond TTL and drift from when the first of these SETs was written
+ *     (S2); an extension moves that end only with a quorum of ":1" to it before the old end (S9); a
+ *     release or the loss of the lock ends it at once.
  *   - Only commands that the contract names are written, which are known commands about known
- *   resources, with a token (S7). - After a tick, nothing is due before some later time; a node
- *   that wants to send has something to send, or stops wanting. - There is room to receive; a reply
- *   that is no RESP2 closes the connection.
+ *     resources, with a token (S7).
+ *   - After a tick, nothing is due before some later time; a node that wants to send has something
+ *     to send, or stops wanting.
+ *   - There is room to receive; a reply that is no RESP2 closes the connection.
  *   - The engine's own books agree with the commands under way (see tests/world/invariants.h). For
- *   once the judge looks inside. - No access beyond, or after the end of, the memory that the
- *   caller gave: locks, names and buffers are blocks of the
- *     heap with nothing to spare, given back as soon as the contract allows.
- *     (Sanitizer or valgrind.)
+ *     once the judge looks inside.
+ *   - No access beyond, or after the end of, the memory that the caller gave: locks, names and
+ *     buffers are blocks of the heap with nothing to spare, given back as soon as the contract
+ *     allows. (Sanitizer or valgrind.)
  *
  * Input: SETUP_SIZE bytes of configuration, then operations, see do_operation(). */
 #include "fuzz.h"

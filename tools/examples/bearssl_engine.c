@@ -10,19 +10,17 @@
  * KiB; and what else TLS needs of a board:
  *
  * - Random bytes. seed_bytes() is asked once per connection, and by the engine for tokens.
- * getentropy() here; on a board a
- *   hardware generator. A board without one hashes a secret that differs from board to board and a
- *   number that never comes again, as in firmware/device_random.h. A seed that comes twice gives
- *   TLS away, and two locks the same token.
+ *   getentropy() here; on a board a hardware generator. A board without one hashes a secret that
+ *   differs from board to board and a number that never comes again, as in
+ *   firmware/device_random.h. A seed that comes twice gives TLS away, and two locks the same token.
  * - The time of day, to see that a certificate has not expired, by seconds_since_1970(). A board
- * without a clock takes it from
- *   the network before the first connection, or from the day on which its firmware was built. It
- *   then refuses certificates that had expired by then. The engine itself needs none, since its
- *   clock is a free-running counter (now_us()).
+ *   without a clock takes it from the network before the first connection, or from the day on which
+ *   its firmware was built. It then refuses certificates that had expired by then. The engine
+ *   itself needs none, since its clock is a free-running counter (now_us()).
  * - Names. BearSSL knows names alone, no numbers, so a node's certificate must be for the name in
- * the list.
- * - The CA. read_anchors() reads a file. Firmware has the result of "brssl ta
- * ca.crt" compiled in. */
+ *   the list.
+ * - The CA. read_anchors() reads a file. Firmware has the result of "brssl ta ca.crt" compiled
+ *   in. */
 #define _GNU_SOURCE
 #include <bearssl.h>
 #include <errno.h>

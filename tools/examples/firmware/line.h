@@ -35,7 +35,7 @@
  * other (RTS and CTS, say), since a byte that finds no room is a lost byte.
  *
  * Use: give each byte that arrives to line_take(), but only while line_unread() is 0; send what
- * line_output() has; and
+ * line_output() has; and on the side that is
  *     near   on WANT_CONNECT line_open(), on LINE_OPENED redlock_connected(), on LINE_LOST
  *            redlock_disconnected(), on WANT_CLOSE line_close(), and between these
  *            line_write() and line_read()
