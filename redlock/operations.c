@@ -515,7 +515,9 @@ struct redlock_lock_view redlock_view_lock(const struct redlock_lock *lock)
 
     view.names = names_of(lock);
     view.name_count = lock->name_count;
-    view.is_shared = names_are_shared(view.names, view.name_count) || is_upgrading;
+    /* An idle lock's names may be gone. */
+    view.is_shared =
+        is_upgrading || (!redlock_idle(lock) && names_are_shared(view.names, view.name_count));
     view.slot = is_won(lock) ? lock->permit.slot : 0;
     view.owed = count_owed(lock);
     view.confirmed = round_count(lock->round.granted);

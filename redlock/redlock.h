@@ -875,7 +875,7 @@ struct redlock_lock_view {
      * ticket belongs to the slot, and the resource must compare it only with tickets of the
      * same slot. */
     unsigned slot;
-    bool is_shared;             /* It is a reader of any of its resources. */
+    bool is_shared;             /* It is a reader of any of its resources, and not idle. */
 };
 
 struct redlock_lock_view redlock_view_lock(const struct redlock_lock *lock);
