@@ -14,8 +14,8 @@
  *     ours by the skew, and an uptime, which is the difference of two readings of the node's wall
  *     clock, may be too long by twice that.
  *   - A mark lives for LIFE_PERIODS, and nobody sets one later than SPAN_PERIODS after the
- *     beginning of the period. A node's clock may be fast by half at most (REDLOCK_DRIFT_PPM_MAX), and SPAN +
- *     half of it is LIFE. The difference of clocks lies in the LIFE_SKEWS.
+ *     beginning of the period. A node's clock may be fast by half at most (REDLOCK_DRIFT_PPM_MAX),
+ *     and SPAN + half of it is LIFE. The difference of clocks lies in the LIFE_SKEWS.
  *   - Nodes take no mark from a client whose wall clock differs from theirs by more than the skew.
  *
  * A round of marks is a question to each node, so the engine knows nothing of it. An answer counts
@@ -260,15 +260,21 @@ static void end_mark(struct redlock *r, struct redlock_mark *mark, enum redlock_
     mark->status = (uint8_t)status;
 }
 
-/* A caller that asks all the same what has become of it learns that. */
-static enum redlock_status refuse_mark(struct redlock_mark *mark, enum redlock_status status)
+static enum redlock_status ask_all_for_marks(struct redlock *r, struct redlock_mark *mark,
+                                             const struct redlock_period *period, uint64_t now_us)
 {
-    clear_bytes(mark, sizeof *mark);
-    mark->status = (uint8_t)status;
-    mark->until_us = REDLOCK_NEVER;
+    enum redlock_status status = REDLOCK_OK;
+
+    write_question(r, mark, period, now_us);
+    round_begin(&mark->round, REDLOCK_COMMAND_QUESTION, r->node_count, now_us, timeout_at(r));
+    for (unsigned k = 0; k < r->node_count && status == REDLOCK_OK; k++)
+        status = ask_for_mark(r, mark, k, now_us);
+    if (status == REDLOCK_OK) show(mark);
+    else                      end_mark(r, mark, status);
     return status;
 }
 
+/* A caller that asks after a refusal what has become of the mark is told of that. */
 enum redlock_status redlock_start_mark(struct redlock *r, struct redlock_mark *mark,
                                        struct redlock_lock *lock,
                                        const struct redlock_period *period, uint64_t now_us)
@@ -276,18 +282,15 @@ enum redlock_status redlock_start_mark(struct redlock *r, struct redlock_mark *m
     enum redlock_status status = check_mark(r, lock, period, now_us);
 
     r->now_us = now_us;
-    if (status != REDLOCK_OK) return refuse_mark(mark, status);
-    note_period(mark, lock, period);
-    if (is_too_late(mark, now_us)) return refuse_mark(mark, REDLOCK_TOO_LATE);
-    write_question(r, mark, period, now_us);
-    round_begin(&mark->round, REDLOCK_COMMAND_QUESTION, r->node_count, now_us, timeout_at(r));
-    for (unsigned k = 0; k < r->node_count && status == REDLOCK_OK; k++)
-        status = ask_for_mark(r, mark, k, now_us);
     if (status == REDLOCK_OK) {
-        show(mark);
-    } else {
-        end_mark(r, mark, status);
-        (void)refuse_mark(mark, status);
+        note_period(mark, lock, period);
+        status = is_too_late(mark, now_us) ? REDLOCK_TOO_LATE
+                                           : ask_all_for_marks(r, mark, period, now_us);
+    }
+    if (status != REDLOCK_OK) {
+        clear_bytes(mark, sizeof *mark);
+        mark->status = (uint8_t)status;
+        mark->until_us = REDLOCK_NEVER;
     }
     return status;
 }
