@@ -117,7 +117,7 @@ static struct redlock_metered *look_up(const struct redlock_metrics *m,
 static struct redlock_metered *find(const struct redlock_metrics *m,
                                     const struct redlock_lock *lock)
 {
-    struct redlock_metered *slot = look_up(m, lock);
+    struct redlock_metered *slot = lock ? look_up(m, lock) : NULL;
 
     return slot && slot->lock ? slot : NULL;
 }

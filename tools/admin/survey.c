@@ -294,12 +294,13 @@ static void note_node(struct asking *asking, unsigned k)
     struct redlock *engine = &asking->session->client.engine;
     struct survey_node *node = &asking->survey->nodes[k];
     uint64_t now = redlock_now_us();
+    struct redlock_node_view view = redlock_view_node(engine, k, now);
 
     node->address = redlock_node_address(&asking->session->client, k);
     note_host(node, redlock_fd(&asking->session->client, k));
     node->votes = redlock_node_votes(engine, k, now);
-    node->gives_tickets = redlock_view_node(engine, k, now).gives_tickets;
-    node->trouble = redlock_view_node(engine, k, now).trouble;
+    node->gives_tickets = view.gives_tickets;
+    node->trouble = view.trouble;
     redlock_describe_node(engine, k, now, node->trouble_text, sizeof node->trouble_text);
     text_cut_echo(node->trouble_text);
     node->tls_fix = tls_advice(node->trouble_text);
