@@ -1,5 +1,6 @@
 #include "names.h"
 
+#include "kind.h"
 #include "wire.h"
 
 #include <string.h>
@@ -59,6 +60,11 @@ bool names_are_shared(const struct redlock_name *names, unsigned count)
     for (unsigned i = 0; i < count; i++)
         if (names[i].shared) return true;
     return false;
+}
+
+bool names_are_of_reader(const struct redlock_lock *lock)
+{
+    return lock->kind->is_changing || names_are_shared(names_of(lock), lock->name_count);
 }
 
 bool names_have_same_roles(const struct redlock_lock *lock, const struct redlock_name *names,

@@ -49,6 +49,9 @@ REDLOCK_PRIVATE bool names_are_of(const struct redlock *r, const struct redlock_
 /* True if it has any of them. */
 REDLOCK_PRIVATE bool names_are_shared(const struct redlock_name *names, unsigned count);
 
+/* True if the lock is a reader of any of its resources, also while it becomes a writer. */
+REDLOCK_PRIVATE bool names_are_of_reader(const struct redlock_lock *lock);
+
 /* True if each of these names, which the lock has, is shared in both or in neither. */
 REDLOCK_PRIVATE bool names_have_same_roles(const struct redlock_lock *lock,
                                            const struct redlock_name *names, unsigned count);

@@ -510,14 +510,12 @@ static unsigned count_owed(const struct redlock_lock *lock)
 
 struct redlock_lock_view redlock_view_lock(const struct redlock_lock *lock)
 {
-    bool is_upgrading = lock->kind && lock->kind->is_changing;
     struct redlock_lock_view view;
 
     view.names = names_of(lock);
     view.name_count = lock->name_count;
     /* An idle lock's names may be gone. */
-    view.is_shared =
-        is_upgrading || (!redlock_idle(lock) && names_are_shared(view.names, view.name_count));
+    view.is_shared = !redlock_idle(lock) && names_are_of_reader(lock);
     view.slot = is_won(lock) ? lock->permit.slot : 0;
     view.owed = count_owed(lock);
     view.confirmed = round_count(lock->round.granted);

@@ -8,12 +8,6 @@
 #include "random.h"
 #include "stake.h"
 
-static bool is_reader(const struct redlock_lock *lock)
-{
-    return names_are_shared(names_of(lock), lock->name_count) ||
-           lock->kind == shared_kind(SHARED_UPGRADING);
-}
-
 /* True if so many nodes know it by its present token that only a minority may know
  * it by another. */
 static bool is_known_to_quorum(const struct redlock *r, const struct redlock_lock *lock)
@@ -31,11 +25,11 @@ static enum redlock_status check_change(const struct redlock *r, const struct re
     bool is_busy = lock->phase != REDLOCK_PHASE_HELD && !is_quiet(lock);
 
     if (!is_ours(r, lock))                        return REDLOCK_BAD_LOCK;
-    if (lock->phase == REDLOCK_PHASE_IDLE)                return REDLOCK_LOST;
+    if (lock->phase == REDLOCK_PHASE_IDLE)        return REDLOCK_LOST;
     if (is_busy)                                  return REDLOCK_BAD_STATE;
     if (lock->name_count != 1)                    return REDLOCK_BAD_SET;
     if (lock->kind->has_own_keys)                 return REDLOCK_BAD_KIND;
-    if (is_reader(lock) != is_upgrade)    return REDLOCK_BAD_STATE;
+    if (names_are_of_reader(lock) != is_upgrade)  return REDLOCK_BAD_STATE;
     if (lock_valid_us(lock, r->now_us) == 0)      return REDLOCK_LOST;
     /* S5: with a third token one would be forgotten. */
     if (!is_known_to_quorum(r, lock))             return REDLOCK_BAD_STATE;
