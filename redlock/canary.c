@@ -106,14 +106,6 @@ void canary_hide(struct redlock_durable *d, unsigned k)
 
 /* ---- The handshake ---- */
 
-static bool canary_is_left_out(enum redlock_command command, const struct redlock_login *login,
-                               bool is_subscription)
-{
-    return (command == REDLOCK_COMMAND_CANARY)
-               ? (is_subscription || !login->durable)
-               : plain_is_load_left_out(command, login, is_subscription);
-}
-
 static void canary_put(struct resp_writer *w, enum redlock_command command,
                        const struct redlock_scripts *scripts)
 {
@@ -173,7 +165,7 @@ static enum redlock_answer canary_read_handshake(struct redlock_node *node,
 const struct wire_loading *canary_loading(void)
 {
     static const struct wire_loading loading = {
-        canary_is_left_out, canary_put, canary_read_handshake
+        plain_is_canary_left_out, canary_put, canary_read_handshake
     };
 
     return &loading;

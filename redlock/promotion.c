@@ -29,9 +29,7 @@ static bool is_promotion_left_out(enum redlock_command command, const struct red
                                   bool is_subscription)
 {
     if (command == REDLOCK_COMMAND_PROMOTION) return is_subscription || !login->watched;
-    return (command == REDLOCK_COMMAND_CANARY)
-               ? (is_subscription || !login->durable)
-               : plain_is_load_left_out(command, login, is_subscription);
+    return plain_is_canary_left_out(command, login, is_subscription);
 }
 
 /* The epoch of the node to which is written: each has a send buffer of its own. */

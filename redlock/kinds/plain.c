@@ -63,20 +63,39 @@ bool plain_is_load_left_out(enum redlock_command command, const struct redlock_l
            ((command == REDLOCK_COMMAND_TRIAL) && !login->managed);
 }
 
+bool plain_is_canary_left_out(enum redlock_command command, const struct redlock_login *login,
+                              bool is_subscription)
+{
+    return (command == REDLOCK_COMMAND_CANARY)
+               ? (is_subscription || !login->durable)
+               : plain_is_load_left_out(command, login, is_subscription);
+}
+
+static void put_trial(struct resp_writer *w, const char *release)
+{
+    resp_command(w, 5);
+    resp_text(w, "EVAL");
+    wire_put_script_text(w, release);
+    resp_text(w, "1");
+    resp_text(w, REDLOCK_CANARY);
+    resp_text(w, "-");      /* No token, so a key that is there stays. */
+}
+
+static void put_load(struct resp_writer *w, const char *script)
+{
+    resp_command(w, 3);
+    resp_text(w, "SCRIPT");
+    resp_text(w, "LOAD");
+    wire_put_script_text(w, script);
+}
+
 void plain_put_load(struct resp_writer *w, enum redlock_command command,
                     const struct redlock_scripts *scripts)
 {
-    bool is_trial = command == REDLOCK_COMMAND_TRIAL;
+    const char *script = loaded_by(command, scripts)->text;
 
-    resp_command(w, is_trial ? 5 : 3);
-    resp_text(w, is_trial ? "EVAL" : "SCRIPT");
-    if (!is_trial) resp_text(w, "LOAD");
-    wire_put_script_text(w, loaded_by(command, scripts)->text);
-    if (is_trial) {
-        resp_text(w, "1");
-        resp_text(w, REDLOCK_CANARY);
-        resp_text(w, "-");      /* No token, so a key that is there stays. */
-    }
+    if (command == REDLOCK_COMMAND_TRIAL) put_trial(w, script);
+    else                                  put_load(w, script);
 }
 
 /* A proxy before a cluster may run scripts, but none without keys: "ERR for redis cluster,
@@ -89,10 +108,11 @@ static bool is_no_matter(const struct redlock_node *node, enum redlock_command c
     enum redlock_trouble trouble = wire_class(reply->text, reply->text_size);
     bool is_err = wire_begins(reply->text, reply->text_size, "ERR ") > 0;
     bool is_trial = command == REDLOCK_COMMAND_TRIAL;
-    bool is_left = (command == REDLOCK_COMMAND_EVAL) && node->login.managed;
+    bool is_left_to_trial = (command == REDLOCK_COMMAND_EVAL) && node->login.managed;
+    bool may_fail = is_load(command) || (is_err ? is_left_to_trial : is_trial);
 
     return (is_trial && (trouble == REDLOCK_TROUBLE_MOVED)) ||
-           (!wire_ends_session(trouble) && ((is_err ? is_left : is_trial) || is_load(command)));
+           (may_fail && !wire_ends_session(trouble));
 }
 
 enum redlock_answer plain_read_load(struct redlock_node *node, const struct redlock_asked *asked,

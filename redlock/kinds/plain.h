@@ -16,6 +16,10 @@ REDLOCK_PRIVATE const struct redlock_scripts *plain_scripts_for_all(void);
 REDLOCK_PRIVATE bool plain_is_load_left_out(enum redlock_command command,
                                             const struct redlock_login *login,
                                             bool is_subscription);
+/* The same where nodes may be durable. */
+REDLOCK_PRIVATE bool plain_is_canary_left_out(enum redlock_command command,
+                                              const struct redlock_login *login,
+                                              bool is_subscription);
 REDLOCK_PRIVATE void plain_put_load(struct resp_writer *w, enum redlock_command command,
                                     const struct redlock_scripts *scripts);
 REDLOCK_PRIVATE enum redlock_answer plain_read_load(struct redlock_node *node,

@@ -101,7 +101,7 @@ static void spread(struct sim_world *world, const struct sim_fault *fault,
     }
 }
 
-/* No client knows yet that it has restarted, so its guard may not be over by any clock. */
+/* Its guard may not be over yet, by somebody's clock. */
 static bool has_lately_restarted(const struct sim_world *world, unsigned node)
 {
     const uint64_t guard_ms = world->options.guard_ms + 2 * (uint64_t)world->options.skew_ms;
