@@ -33,9 +33,11 @@ extern "C" {
 /* See ABI in redlock.h. */
 #define redlock_metrics_init REDLOCK_WITH_LAYOUT(redlock_metrics_init)
 
-/* The kinds of events that are counted, which are all but CONNECTED. Without SENT there are no
- * round trips. Without another kind the metrics are wrong. */
-#define REDLOCK_METRICS_EVENTS (REDLOCK_EVENTS_ALL & ~REDLOCK_EVENT_BIT(REDLOCK_EVENT_CONNECTED))
+/* The kinds of events that are counted, which are all but CONNECTED and EMPTIED. Without SENT there
+ * are no round trips. Without another kind the metrics are wrong. */
+#define REDLOCK_METRICS_EVENTS (REDLOCK_EVENTS_ALL & \
+                                ~REDLOCK_EVENT_BIT(REDLOCK_EVENT_CONNECTED) & \
+                                ~REDLOCK_EVENT_BIT(REDLOCK_EVENT_EMPTIED))
 
 enum { REDLOCK_LABELS_MAX = 8 };        /* Labels of the caller's own. */
 

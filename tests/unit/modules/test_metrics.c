@@ -982,6 +982,19 @@ TEST(nothing_that_is_no_round_takes_a_slot)
     CHECK_INT(metrics.votes[0][3] + metrics.votes[1][2], 0);
 }
 
+TEST(a_connection_and_an_emptied_node_are_not_counted)
+{
+    struct redlock_metrics before;
+
+    EVENTS(SLOTS);
+    PHASE(ACQUIRING, .at_us = 1);
+    before = metrics;
+    EVENT(CONNECTED, .session = 0);
+    EVENT(EMPTIED, .session = 0);
+    CHECK(!memcmp(&before, &metrics, sizeof metrics));
+    CHECK_INT(slots_in_use(), 1);
+}
+
 TEST(each_node_has_the_vote_that_its_bit_tells)
 {
     EVENTS(SLOTS);
