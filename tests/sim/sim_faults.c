@@ -182,12 +182,16 @@ static const struct nonsense {
 
 enum { NONSENSE_COUNT = sizeof nonsense / sizeof nonsense[0] };
 
-/* Does the client wait for an answer that may be anything? */
+/* Does the client wait for an answer that may be anything? So it does for one that it has given up,
+ * since the node may answer it at any time. */
 static bool has_question(const struct cluster_client *client, unsigned node)
 {
-    const struct redlock_question *question = client->engine.questions;
-    while (question && question->node != node) question = question->next;
-    return question;
+    const struct redlock_node *session = &client->engine.nodes[node];
+    for (unsigned i = 0; i < session->asked_count; i++) {
+        const unsigned at = (session->asked_first + i) % client->engine.config.pipeline;
+        if (session->asked[at].command == REDLOCK_COMMAND_QUESTION) return true;
+    }
+    return false;
 }
 
 /* Pushes messages that nobody has asked for to everybody. */

@@ -170,6 +170,8 @@ TEST(worlds_in_which_long_soaks_found_a_rule_broken_break_none)
         { 61007107, SIM_CLASS_COUNT },
         /* A server without its keys claimed to be another's a second time. */
         { 1795897670000014, SIM_CLASS_COUNT },
+        /* So was what came instead of the answer to a mark that was over. */
+        { 1795908401000828, SIM_CLASS_PERIODS },
     };
     struct sim_totals totals = { 0 };
     for (size_t i = 0; i < sizeof found / sizeof found[0]; i += tap_sample()) {
