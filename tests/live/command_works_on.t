@@ -73,6 +73,7 @@ words_of() {
     dragonfly-old) echo 'only a plain lock works there, with --no-ticket|has no run_id: each client waits for the guard' ;;
     dragonfly | kvrocks) echo '-|has no run_id: each client waits for the guard' ;;
     garnet) echo 'start Garnet with --lua|runs no scripts, so it has no vote: ERR This instance has Lua' ;;
+    valkey-without-lua) echo 'load its module lua|UNSAFE  runs no scripts, so it has no vote: ERR Could not find scripting engine' ;;
     alibaba-proxy) echo 'set script_check_enable to 0 there|UNSAFE  runs no scripts, so it has no vote: ERR bad lua' ;;
     upstash) echo 'INFO names no run_id|UNSAFE  has no vote: INFO names no run_id' ;;
     keydb-active) echo 'a replica, not a master|UNSAFE  .*replica' ;;
@@ -117,7 +118,7 @@ try_half() {
 }
 
 each_row_is_true() {
-    [ "$(wc -l <"$directory/rows")" -ge 14 ] || { echo 'the table is not there'; return 1; }
+    [ "$(wc -l <"$directory/rows")" -ge 15 ] || { echo 'the table is not there'; return 1; }
     try_half 0 &
     half=$!
     try_half 1

@@ -39,6 +39,15 @@ my %products = (
     },
     # The same, with --lua, which is Lua 5.4 (libs/server/Lua/NativeMethods.cs).
     'garnet-lua' => 'lax',
+    # Valkey 9.1.2 after MODULE UNLOAD lua.
+    'valkey-without-lua' => {
+        info => "# Server\nredis_version:7.2.4\nserver_name:valkey\nvalkey_version:9.1.2\nserver_mode:standalone\nprocess_id:PID\nrun_id:RUN\n"
+            . "tcp_port:TCP\nuptime_in_seconds:UP\n# Replication\nrole:master\nconnected_slaves:0\nmaster_replid:RUN\nsecond_repl_offset:-1\n",
+        refuses => {
+            EVALSHA => sub { 'NOSCRIPT No matching script.' },
+            map { ($_ => sub { "ERR Could not find scripting engine 'lua'" }) } 'EVAL', 'SCRIPT'
+        },
+    },
     # src/server.cpp and replication.cpp at 603ebb27 (2024-03-21), with "active-replica yes".
     'keydb-active' => {
         info => "# Server\nredis_version:6.3.4\nredis_mode:standalone\nprocess_id:PID\nrun_id:RUN\ntcp_port:TCP\nuptime_in_seconds:UP\n"

@@ -213,8 +213,10 @@ const char *text_lasting_advice(const char *error)
 {
     static const struct { const char *words, *advice; } refusals[] = {
         { "ERR unknown command", LACKS_COMMAND },
-        /* In a script, since Redis 7.0. */
-        { "ERR Unknown Redis command", LACKS_COMMAND },
+        /* A script hears of an "Unknown Redis command" since Redis 7.0; Valkey omits "Redis". */
+        { "command called from script", LACKS_COMMAND },
+        /* Valkey 9.1 without its module lua */
+        { "Could not find scripting engine", "load its module lua" },
         /* CmdStrings.cs at e508a416 */
         { "Lua scripting support disabled", "start Garnet with --lua" },
         /* Dragonfly before August 2024 */

@@ -306,6 +306,11 @@ TEST(a_proxy_that_wants_a_key_for_each_script_runs_scripts)
     (void)strcpy(survey.nodes[0].errors[QUESTION_EVAL],
                  "ERR This instance has Lua scripting support disabled");
     EXPECT(24, SEVERITY_UNSAFE, "runs no scripts");
+    CHECK(strstr(finding_of(24, 0)->fix, "--lua") != NULL);
+    (void)strcpy(survey.nodes[0].errors[QUESTION_EVAL],
+                 "ERR Could not find scripting engine 'lua'");
+    EXPECT(24, SEVERITY_UNSAFE, "runs no scripts");
+    CHECK(strstr(finding_of(24, 0)->fix, "module lua") != NULL);
     (void)strcpy(survey.nodes[0].errors[QUESTION_EVAL],
                  "ERR for redis cluster, eval/evalsha number of keys can't be negative or zero");
     survey.nodes[0].answers[QUESTION_TRIAL] = ANSWER_ERROR;
@@ -395,11 +400,22 @@ static void take_vote(unsigned k, enum redlock_trouble trouble, const char *text
 
 TEST(a_node_that_is_reached_and_has_no_vote_is_not_safe_unless_it_has_just_restarted)
 {
+    /* A script is told of a command that is not there by Redis 7.0 and by Valkey 9.1. */
+    static const char *const in_scripts[] = {
+        "ERR Unknown Redis command called from script script: 1a8c, on @user_script:2.",
+        "ERR Unknown command called from script script: on @user_script:2.",
+    };
+
     make_all_well(3);
     take_vote(0, REDLOCK_TROUBLE_OTHER_ERROR, "ERR unknown command 'EVAL'");
     EXPECT(28, SEVERITY_UNSAFE, "has no vote: ERR unknown command 'EVAL'");
     CHECK(strstr(finding_of(28, 0)->fix, "rename-command") != NULL);
     CHECK_INT(findings.safe, 2);
+    for (size_t i = 0; i < sizeof in_scripts / sizeof in_scripts[0]; i++) {
+        take_vote(0, REDLOCK_TROUBLE_OTHER_ERROR, in_scripts[i]);
+        EXPECT(28, SEVERITY_UNSAFE, in_scripts[i]);
+        CHECK(strstr(finding_of(28, 0)->fix, "name servers that have it") != NULL);
+    }
     take_vote(0, REDLOCK_TROUBLE_NO_IDENTITY, "does not say who it is");
     EXPECT(28, SEVERITY_UNSAFE, "has no vote: does not say who it is");
     take_vote(0, REDLOCK_TROUBLE_CLOSED, "connection closed");
