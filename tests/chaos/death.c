@@ -1,9 +1,9 @@
 /* A death that nobody misses. It is preloaded into a redis-server with clock.c.
  *
  * A server that SIGKILL ends may have answered a client and not yet told a connection that watches
- * it, which happens at one kill in two while it is busy (test_record). On SIGUSR2 it dies by
+ * it, which happens at one kill in two while it is busy (test_record). On SIGPWR it dies by
  * SIGKILL just the same, but where it waits for events next. Before that it writes what it owes to
- * anybody (beforeSleep in server.c of Redis). */
+ * anybody (beforeSleep in server.c of Redis). Redis 8.0 and Valkey 9.1 take SIGUSR2 themselves. */
 #define _GNU_SOURCE
 
 #include <signal.h>
@@ -24,7 +24,7 @@ __attribute__((constructor))
 static void await_order(void)
 {
     struct sigaction action = { .sa_handler = obey };
-    sigaction(SIGUSR2, &action, NULL);
+    sigaction(SIGPWR, &action, NULL);
 }
 
 /* The one call in which redis-server waits. */

@@ -167,7 +167,7 @@ void node_crash(struct world *w, unsigned k)
 {
     struct server *s = &w->nodes[k].server;
     if (s->pid == 0) return;
-    kill(s->pid, SIGUSR2);
+    kill(s->pid, SIGPWR);
     if (!is_over_by(s->pid, clock_ms() + GOODBYE_MS))
         world_note(w, "failure: server %u did not die when it was told to", k);
     server_crash(s);
