@@ -244,13 +244,6 @@ static bool is_busy(const struct redlock_client *c)
     return false;
 }
 
-static bool is_any_pending(struct redlock_lock *const *locks, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (redlock_lock_status(locks[i]) == REDLOCK_PENDING) return true;
-    return false;
-}
-
 /* Parts from a lock whose release was begun, however far it has got. True if nothing is left that
  * would keep others out. */
 static bool part_released(struct redlock_client *c, struct redlock_lock *lock)
@@ -277,8 +270,7 @@ enum redlock_status redlock_release_all(struct redlock_client *c, struct redlock
         (void)redlock_start_release(&c->engine, locks[i], now);
     }
     (void)client_step(c, 0);
-    while ((is_any_pending(locks, count) || is_busy(c)) && redlock_now_us() < until)
-        (void)run_turn(c, until, HEEDS_NOTHING);
+    while (is_busy(c) && redlock_now_us() < until) (void)run_turn(c, until, HEEDS_NOTHING);
     for (size_t i = 0; i < count; i++) are_gone &= part_released(c, locks[i]);
     return are_gone ? REDLOCK_OK : REDLOCK_NO_QUORUM;
 }
@@ -356,11 +348,11 @@ enum redlock_status redlock_ask_node(struct redlock_client *c, struct redlock_qu
         status = is_interrupted(c) ? REDLOCK_CANCELLED
                                    : without_entropy(run_turn(c, REDLOCK_NEVER, HEEDS_INTERRUPTS));
     redlock_forget_question(&c->engine, question);
-    REDLOCK_ASSERT(question->status != REDLOCK_PENDING || status != REDLOCK_OK);
-    return status == REDLOCK_OK ? question->status : status;
+    REDLOCK_ASSERT(question->status != REDLOCK_PENDING);
+    return question->status;
 }
 
-/* Runs one round of marks. */
+/* Runs one round of marks. After an earlier interrupt nothing is sent. */
 static enum redlock_status ask_for_marks(struct redlock_client *c, struct redlock_mark *mark,
                                          struct redlock_lock *lock,
                                          const struct redlock_period *period)
@@ -368,15 +360,13 @@ static enum redlock_status ask_for_marks(struct redlock_client *c, struct redloc
     struct redlock *r = &c->engine;
     enum redlock_status status = redlock_start_mark(r, mark, lock, period, redlock_now_us());
 
-    if (status != REDLOCK_OK) return status;
-    status = without_entropy(client_step(c, 0));
     while (status == REDLOCK_OK &&
            redlock_mark_status(r, mark, redlock_now_us()) == REDLOCK_PENDING)
         status = is_interrupted(c)
                      ? REDLOCK_CANCELLED
                      : without_entropy(run_turn(c, mark->until_us, HEEDS_INTERRUPTS));
     redlock_forget_mark(r, mark);
-    return status == REDLOCK_OK ? redlock_mark_status(r, mark, redlock_now_us()) : status;
+    return redlock_mark_status(r, mark, redlock_now_us());
 }
 
 enum redlock_status redlock_mark_period(struct redlock_client *c, struct redlock_mark *mark,

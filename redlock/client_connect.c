@@ -30,8 +30,10 @@ static unsigned transport_events(const struct redlock_client *c, unsigned k)
  * and again. */
 int redlock_fd(const struct redlock_client *c, unsigned k)
 {
-    if (c->sockets[k].fd >= 0 && is_gated(c, k)) return -1;
-    return c->sockets[k].fd >= 0 ? c->sockets[k].fd : c->sockets[k].lookup;
+    const struct redlock_socket *socket = &c->sockets[k];
+
+    if (socket->fd < 0) return socket->lookup;
+    return is_gated(c, k) ? -1 : socket->fd;
 }
 
 unsigned redlock_events(const struct redlock_client *c, unsigned k)

@@ -261,16 +261,19 @@ TEST(descriptor_0_is_one_like_any_other)
 /* The first address refuses late, the second connects at once and breaks with the first byte. */
 TEST(a_connection_that_is_lost_in_the_step_in_which_it_replaced_another_is_closed)
 {
-    WORLD(3);
-    for (unsigned k = 0; k < 3; k++) net.hosts[k].endpoint_count = 2;
-    all_welcome(NET_AT_ONCE);
-    net.breaks = 1000;
-    OPEN;
-    for (unsigned i = 0; i < 20; i++) {
-        CHECK_INT(redlock_run_for(&client, NULL, 1000), REDLOCK_OK);
-        CHECK(net.open_count <= 2 + 3);
+    for (volatile unsigned pipes = 0; pipes <= 2; pipes += 2) {
+        WORLD(3);
+        for (unsigned k = 0; k < 3; k++) net.hosts[k].endpoint_count = 2;
+        all_welcome(NET_AT_ONCE);
+        net.breaks = 1000;
+        options.interruptible = pipes > 0;      /* Otherwise a connection is descriptor 0. */
+        OPEN;
+        for (unsigned i = 0; i < 20; i++) {
+            CHECK_INT(redlock_run_for(&client, NULL, 1000), REDLOCK_OK);
+            CHECK(net.open_count <= pipes + 3);
+        }
+        CLOSE(0);
     }
-    CLOSE(0);
 }
 
 /* S16: the others come first. */
@@ -1509,8 +1512,11 @@ TEST(a_question_is_asked_of_its_node_alone_and_waited_for)
 TEST(a_period_is_marked_once_and_nodes_that_are_away_are_waited_for)
 {
     const struct redlock_period period = { .period_ms = 60000, .who = "web2" };
+    struct redlock_period missed = period;
     struct redlock_mark mark = { 0 };
     CLIENT(3);
+    missed.at_us = net_now_us() - 120000 * MS;      /* The job was due two periods ago. */
+    missed.wall_us = net_wall_us() - 120000 * MS;
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     CHECK_INT(redlock_mark_period(&client, &mark, &gate, &period, 0), REDLOCK_LOST);
     CHECK_INT(ACQUIRE(&gate, 0), REDLOCK_OK);
@@ -1532,6 +1538,11 @@ TEST(a_period_is_marked_once_and_nodes_that_are_away_are_waited_for)
     for (unsigned k = 0; k < 3; k++) net_plan(net.now_us + 300 * MS, node_start, k);
     CHECK_INT(redlock_mark_period(&client, &mark, &gate, &period, 5000), REDLOCK_OK);
     CHECK_INT(redlock_extend(&client, &gate, 10000), REDLOCK_OK);
+    CHECK_INT(redlock_mark_period(&client, &mark, &gate, &missed, 0), REDLOCK_TOO_LATE);
+    const unsigned sent = net.sent_count;
+    interrupt(0);
+    CHECK_INT(redlock_mark_period(&client, &mark, &gate, &period, 0), REDLOCK_CANCELLED);
+    CHECK_INT(net.sent_count, sent);
     for_all(node_hang);
     net_plan(net.now_us + 20 * MS, interrupt, 0);
     began = net.now_us;
@@ -1588,6 +1599,41 @@ TEST(a_release_of_all_gives_up_what_waits_and_waits_for_nodes_that_answer_late)
     CHECK_INT(redlock_release_all(&client, both, 2, 60000), REDLOCK_OK);
     CHECK(taken_ms(began) <= 50);
     CHECK_INT(keys(), 0);
+    CLOSE(0);
+}
+
+/* Whatever may be left of it ends with its TTL. */
+TEST(a_release_of_all_counts_a_lock_as_gone_whose_validity_has_ended)
+{
+    struct redlock_lock *const one[] = { &door };
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
+    for_all(node_hang);
+    net_pass(redlock_valid_us(&door, net.now_us));
+    CHECK_INT(redlock_release_all(&client, one, 1, 0), REDLOCK_OK);
+    CHECK_INT(keys(), 3);
+    CLOSE(0);
+}
+
+/* A quorum has granted it, and confirmed no release. */
+TEST(a_release_of_all_does_not_take_the_votes_of_an_acquire_for_those_of_a_release)
+{
+    struct redlock_request request = {
+        .resource = "door", .resource_size = 4, .ttl_ms = 10000, .min_validity_ms = 9000
+    };
+    struct redlock_lock *const one[] = { &door };
+    CLIENT(3);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_OK);
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);
+    net_pass(2000 * MS);
+    for_all(node_hang);
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);
+    CHECK_INT(redlock_lock_status(&door), REDLOCK_TOO_LATE);
+    CHECK_INT(redlock_view_lock(&door).confirmed, 3);
+    CHECK_INT(redlock_release_all(&client, one, 1, 0), REDLOCK_NO_QUORUM);
+    CHECK_INT(keys(), 3);
     CLOSE(0);
 }
 

@@ -445,6 +445,24 @@ TEST(s31_descriptor_0_waits_for_the_sentinels_like_any_other)
     CLOSE(0);
 }
 
+TEST(s31_no_loop_looks_at_the_session_that_waits_for_the_sentinels_and_at_all_others)
+{
+    struct loop loop = { .steps_ready = true };
+    struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
+    WATCHED;
+    redlock_close(&client, 0);
+    CHECK_INT(open_at(BEHIND_ANOTHER), REDLOCK_OK);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_OK);
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);
+    CHECK(redlock_fd(&client, 0) >= 0);
+    CHECK_INT(redlock_fd(&client, 1), -1);
+    loop_until(&loop, &door, net.now_us + 1000 * MS);
+    CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
+    CHECK(redlock_fd(&client, 1) >= 0);
+    CLOSE(0);
+}
+
 /* Each step looks at all sessions, whether their descriptors are ready or not. */
 TEST(s31_an_answer_that_is_there_waits_for_the_sentinels)
 {

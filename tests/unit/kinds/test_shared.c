@@ -66,6 +66,7 @@ TEST(readers_hold_a_resource_at_once_and_the_last_one_leaves_nothing)
         EXPECT_STATUS(c, REDLOCK_OK);
         RUN_MS(5);
         EXPECT_KEYS("door", c < 2 ? 3 : 0);
+        CHECK(!redlock_view_lock(LOCK(c)).is_shared);   /* It is idle. */
     }
     NO_KEYS();
 }
