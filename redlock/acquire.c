@@ -15,7 +15,7 @@
 void acquire_ask(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     uint8_t state = lock->stakes[k].state;
-    bool may_ask = stake_may_ask(r, k, has_ticket(lock));
+    bool may_ask = stake_may_ask(r, lock, k, has_ticket(lock));
     /* If it is not, an older stake is cleared soon. */
     bool is_deferred = lock->deferred & bit_of(k);
 

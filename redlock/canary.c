@@ -107,10 +107,10 @@ void canary_hide(struct redlock_durable *d, unsigned k)
 /* ---- The handshake ---- */
 
 static void canary_put(struct resp_writer *w, enum redlock_command command,
-                       const struct redlock_scripts *scripts)
+                       const struct redlock_node *node, const struct redlock_scripts *scripts)
 {
     if (command != REDLOCK_COMMAND_CANARY) {
-        plain_put_load(w, command, scripts);
+        plain_put_load(w, command, node, scripts);
         return;
     }
     resp_command(w, 2);

@@ -6,6 +6,7 @@
 #include "kinds/plain.h"
 #include "lock.h"
 #include "names.h"
+#include "native.h"
 #include "promotion.h"
 #include "quorum.h"
 #include "random.h"
@@ -107,8 +108,7 @@ static void turn_voteless_away(struct redlock *r, unsigned k, bool moved)
         if (want != REDLOCK_COMMAND_ACQUIRE && want != REDLOCK_COMMAND_EXTEND &&
             want != REDLOCK_COMMAND_RESTORE)
             continue;
-        if (!node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || moved)
-            lock_turn_away(r, k, lock);
+        if (moved || !stake_may_ask(r, lock, k, for_ticket)) lock_turn_away(r, k, lock);
     }
 }
 
@@ -606,7 +606,8 @@ struct redlock_node_view redlock_view_node(const struct redlock *r, unsigned k, 
 
     view.is_settled = node->settled;
     view.run_id = run_id_of(r, node);
-    view.gives_tickets = node_votes(node, &r->config, true, now_us);
+    view.lacks_scripts = native_is(r, k);
+    view.gives_tickets = !view.lacks_scripts && node_votes(node, &r->config, true, now_us);
     view.trouble = node_trouble(node, &r->config, now_us);
     return view;
 }

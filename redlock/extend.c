@@ -10,7 +10,7 @@ void extend_begin(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms)
     lock_begin_round(r, lock, REDLOCK_COMMAND_EXTEND, ttl_ms, lock->valid_until);
     lock_set_phase(r, lock, REDLOCK_PHASE_EXTENDING);
     for (unsigned k = 0; k < r->node_count; k++) {
-        if (lock->stakes[k].state == STAKE_PLACED && stake_may_ask(r, k, false)) {
+        if (lock->stakes[k].state == STAKE_PLACED && stake_may_ask(r, lock, k, false)) {
             stake_want(r, lock, k, REDLOCK_COMMAND_EXTEND);
         } else {    /* A key that may be there is part of the old promise, so it stays. */
             if (lock->stakes[k].want != REDLOCK_COMMAND_RELEASE) stake_want_nothing(r, lock, k);

@@ -26,32 +26,32 @@ static void put_auth(struct resp_writer *w, const struct redlock_login *login)
 }
 
 bool handshake_put(struct resp_writer *w, enum redlock_command command,
-                   const struct redlock_login *login, const struct redlock_scripts *scripts,
+                   const struct redlock_node *node, const struct redlock_scripts *scripts,
                    const uint8_t engine[REDLOCK_NAME_SIZE])
 {
     switch (command) {
-    case REDLOCK_COMMAND_AUTH:         put_auth(w, login); break;
-    case REDLOCK_COMMAND_SELECT:       put_select(w, login->database); break;
+    case REDLOCK_COMMAND_AUTH:         put_auth(w, &node->login); break;
+    case REDLOCK_COMMAND_SELECT:       put_select(w, node->login.database); break;
     case REDLOCK_COMMAND_SETNAME:      put_words(w, 3, "CLIENT SETNAME redlock"); break;
     case REDLOCK_COMMAND_INFO:         put_words(w, 1, "INFO"); break;
     case REDLOCK_COMMAND_EVAL:         put_words(w, 3, "EVAL return 0"); break;
     case REDLOCK_COMMAND_SUBSCRIBE:    scripts->put_subscribe(w, engine); break;
-    default:                           scripts->loading->put(w, command, scripts);
+    default:                           scripts->loading->put(w, command, node, scripts);
     }
     return resp_end(w);
 }
 
-bool handshake_leaves_out(enum redlock_command command, const struct redlock_login *login,
-                          const struct redlock_scripts *scripts, bool is_subscription)
+bool handshake_leaves_out(enum redlock_command command, const struct redlock_node *node,
+                          const struct redlock_scripts *scripts)
 {
     switch (command) {
-    case REDLOCK_COMMAND_AUTH:      return !login->password;
+    case REDLOCK_COMMAND_AUTH:      return !node->login.password;
     case REDLOCK_COMMAND_SETNAME:   return false;
-    case REDLOCK_COMMAND_SUBSCRIBE: return !is_subscription;
-    case REDLOCK_COMMAND_SELECT:    return is_subscription || login->database == 0;
+    case REDLOCK_COMMAND_SUBSCRIBE: return !node->is_subscription;
+    case REDLOCK_COMMAND_SELECT:    return node->is_subscription || node->login.database == 0;
     case REDLOCK_COMMAND_INFO:
-    case REDLOCK_COMMAND_EVAL:      return is_subscription;
+    case REDLOCK_COMMAND_EVAL:      return node->is_subscription;
     default:
-        return !scripts->loading || scripts->loading->is_left_out(command, login, is_subscription);
+        return !scripts->loading || scripts->loading->is_left_out(command, node);
     }
 }

@@ -7,15 +7,13 @@
 
 /* Appends a command of the handshake, whole or not at all: then false. */
 REDLOCK_PRIVATE bool handshake_put(struct resp_writer *w, enum redlock_command command,
-                                   const struct redlock_login *login,
+                                   const struct redlock_node *node,
                                    const struct redlock_scripts *scripts,
                                    const uint8_t engine[REDLOCK_NAME_SIZE]);
 
-/* True when this step has nothing to say with this login and these scripts, on a subscription or on
- * a connection for commands. */
+/* True when this step has nothing to say to this node with these scripts. */
 REDLOCK_PRIVATE bool handshake_leaves_out(enum redlock_command command,
-                                          const struct redlock_login *login,
-                                          const struct redlock_scripts *scripts,
-                                          bool is_subscription);
+                                          const struct redlock_node *node,
+                                          const struct redlock_scripts *scripts);
 
 #endif

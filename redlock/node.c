@@ -1,6 +1,7 @@
 #include "node.h"
 
 #include "handshake.h"
+#include "native.h"
 
 REDLOCK_STATIC_ASSERT(REDLOCK_ERROR_MAX >= 32 && REDLOCK_ERROR_MAX <= UINT8_MAX,
                       "an error's size is kept in a byte");
@@ -102,8 +103,7 @@ static void step_from(struct redlock_node *node, unsigned step,
                       const struct redlock_scripts *scripts)
 {
     while (step != REDLOCK_COMMAND_READY &&
-           handshake_leaves_out((enum redlock_command)step, &node->login, scripts,
-                                is_for_wake_ups(node)))
+           handshake_leaves_out((enum redlock_command)step, node, scripts))
         step++;
     node->step = (uint8_t)step;
 }
@@ -257,8 +257,7 @@ void node_put_handshake(struct redlock_node *node, const struct redlock_config *
     step_from(node, node->step, scripts);
     while (node->step != REDLOCK_COMMAND_READY && node_can_ask(node, config) && !w.apart) {
         struct redlock_asked asked = { .command = node->step };
-        if (!handshake_put(&w, (enum redlock_command)node->step, &node->login, scripts, engine))
-            break;
+        if (!handshake_put(&w, (enum redlock_command)node->step, node, scripts, engine)) break;
         node_asked(node, config, now_us, &asked);
         step_from(node, node->step + 1u, scripts);
     }
@@ -587,6 +586,14 @@ static void describe_guard(const struct redlock_node *node, const struct redlock
         add_words(w, ", as its redlock:canary is hidden");
 }
 
+/* Of a node that has a vote. */
+static void describe_vote(const struct redlock_node *node, struct words *w)
+{
+    bool lacks_scripts = node->identity.native > NATIVE_NONE;
+
+    add_words(w, lacks_scripts ? "runs no scripts, so it has no vote but on plain locks" : "ok");
+}
+
 static const char *reason_text(unsigned reason)
 {
     /* The order is that of enum node_reason. They are arrays, not pointers to literals, since a
@@ -614,7 +621,7 @@ void node_describe(const struct redlock_node *node, const struct redlock_config 
     REDLOCK_CHECK(size > 0);
     switch (node_trouble(node, config, now_us)) {
     case REDLOCK_TROUBLE_NONE:
-        if (gives_tickets) add_words(&w, "ok");
+        if (gives_tickets) describe_vote(node, &w);
         else               describe_guard(node, config, now_us, &w);
         break;
     case REDLOCK_TROUBLE_NEW:         add_words(&w, "not connected yet"); break;

@@ -291,6 +291,7 @@ enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock,
     lock->has_ticket = false;
     lock->wakes = true;
     /* Nobody knows its TTL, but it is not over the guard (S11). */
+    lock->has_other_ttl = true;
     lock->owed_ttl_ms = r->config.guard_ms > 0 ? r->config.guard_ms : REDLOCK_TTL_MS_MAX;
     stake_note_end(r, lock);
     lock->extension_limit = 0;

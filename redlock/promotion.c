@@ -25,30 +25,19 @@ static struct redlock_promotions *promotions_of(const struct redlock_scripts *sc
     return ((const struct redlock_promotions *)(const void *)scripts)->self;
 }
 
-static bool is_promotion_left_out(enum redlock_command command, const struct redlock_login *login,
-                                  bool is_subscription)
+static bool is_promotion_left_out(enum redlock_command command, const struct redlock_node *node)
 {
-    if (command == REDLOCK_COMMAND_PROMOTION) return is_subscription || !login->watched;
-    return plain_is_canary_left_out(command, login, is_subscription);
-}
-
-/* The epoch of the node to which is written: each has a send buffer of its own. */
-static uint64_t epoch_of(const struct redlock_promotions *p, const struct resp_writer *w)
-{
-    unsigned k = 0;
-
-    while (k + 1u < p->r->node_count && p->r->nodes[k].send != w->data) k++;
-    REDLOCK_ASSERT(p->r->nodes[k].send == w->data);
-    return p->reigns[k].epoch;
+    if (command == REDLOCK_COMMAND_PROMOTION) return node->is_subscription || !node->login.watched;
+    return plain_is_canary_left_out(command, node);
 }
 
 static void put_promotion(struct resp_writer *w, enum redlock_command command,
-                          const struct redlock_scripts *scripts)
+                          const struct redlock_node *node, const struct redlock_scripts *scripts)
 {
     const struct redlock_promotions *p = promotions_of(scripts);
 
     if (command != REDLOCK_COMMAND_PROMOTION) {
-        p->before->loading->put(w, command, p->before);
+        p->before->loading->put(w, command, node, p->before);
         return;
     }
     resp_command(w, 5);
@@ -56,7 +45,7 @@ static void put_promotion(struct resp_writer *w, enum redlock_command command,
     wire_put_script_text(w, WIRE_PROMOTION_SCRIPT);
     resp_text(w, "1");
     resp_text(w, REDLOCK_PROMOTION_KEY);
-    resp_number(w, (int64_t)epoch_of(p, w));
+    resp_number(w, (int64_t)p->reigns[node - p->r->nodes].epoch);
 }
 
 /* The server is taken for one that has been known for so long, or since the engine met it in this

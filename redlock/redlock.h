@@ -948,6 +948,8 @@ enum redlock_command {
     /* EVAL of a script that tells the age of a watched node's master. GRANTED,
      * whatever it answers. */
     REDLOCK_COMMAND_PROMOTION,
+    /* DELEX or DELIFEQ to a node that refuses to run scripts: which does it know? */
+    REDLOCK_COMMAND_NATIVE,
     REDLOCK_COMMAND_READY, /* No command, but the end of the handshake. No event has it. */
     REDLOCK_COMMAND_ACQUIRE,
     REDLOCK_COMMAND_RESTORE, /* The holder sets the key again on a node that has lost it. */
@@ -1253,6 +1255,9 @@ struct redlock_node_view {
     /* It has a vote on locks with a ticket, which it gets later after a restart
      * (see ticket_skew_ms). */
     bool gives_tickets;
+    /* It runs no scripts, and works by commands of its own. It has a vote on plain locks of one
+     * resource without a ticket, for extensions by the TTL of the acquire, and for nothing else. */
+    bool lacks_scripts;
     /* False while nobody can tell whether it is there, which is before the first connection has
      * succeeded or failed, and while a good one that broke is made anew. A round waits for
      * such a node. */
@@ -1391,7 +1396,8 @@ struct redlock_lock {
     /* Another process acquired it, and it has not been released here (S17). */
     bool is_adopted;
     /* Progress of listening to Redisson's channel of its name. */
-    uint8_t listening;
+    uint8_t listening : 2;
+    uint8_t has_other_ttl : 1;          /* More than one TTL was sent with its token (native.c). */
     bool has_timed_out;                 /* A tick found that the time of its round was over. */
     /* Copy of the name, on request. C has no empty array, so it has one byte more. */
     uint8_t copy[REDLOCK_NAME_COPY_MAX + 1];
@@ -1438,8 +1444,9 @@ struct redlock_reply {
 /* A server's statements about itself during the handshake. */
 struct redlock_identity {
     bool has_run_id, has_mode, has_role;
-    bool unknown;               /* It refused to answer, and is trusted. */
-    bool is_derived;            /* run_id is made of other lines (see identity.c). */
+    bool unknown : 1;           /* It refused to answer, and is trusted. */
+    bool is_derived : 1;        /* run_id is made of other lines (see identity.c). */
+    uint8_t native;             /* How it works without scripts (enum native in native.h). */
     uint8_t trouble;            /* Why its mode or role rules out a vote (enum redlock_trouble). */
     uint8_t memory;             /* A durable node's (enum redlock_memory). */
     /* S30: 0, or a mark of the end of the history that it has taken over. */

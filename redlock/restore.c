@@ -16,8 +16,8 @@ static void restore_key(struct redlock *r, struct redlock_lock *lock, unsigned k
 
     /* S22: the role in which the node knows the lock. */
     if (kind_has_two_tokens_on(lock, k)) return;
-    if (!is_missing || lock_is_past_deadline(r, lock) || !stake_may_ask(r, k, has_ticket(lock)))
-        return;
+    if (!is_missing || lock_is_past_deadline(r, lock)) return;
+    if (!stake_may_ask(r, lock, k, has_ticket(lock)))  return;
     REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_HELD || lock->phase == REDLOCK_PHASE_EXTENDING);
     REDLOCK_ASSERT(lock->round.command == REDLOCK_COMMAND_EXTEND &&
                    round_count(lock->round.granted) >= quorum_of(r->node_count));

@@ -56,7 +56,7 @@ REDLOCK_WRAPS static bool has_ticket_to_write(const struct redlock *r, struct re
 static void pass_over_the_forgetful(struct redlock *r, struct redlock_lock *lock)
 {
     for (unsigned k = 0; k < r->node_count && has_ticket(lock); k++)
-        if (lock->stakes[k].want == REDLOCK_COMMAND_EXTEND && !stake_may_ask(r, k, true)) {
+        if (lock->stakes[k].want == REDLOCK_COMMAND_EXTEND && !stake_may_ask(r, lock, k, true)) {
             stake_want_nothing(r, lock, k);
             round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
         }

@@ -2,6 +2,7 @@
 
 #include "events.h"
 #include "names.h"
+#include "native.h"
 #include "queue.h"
 
 #include <string.h>
@@ -109,8 +110,8 @@ static enum wire_kind_row release_row(const struct redlock *r, const struct redl
     return has_entry(lock, k) ? KIND_GIVE_BACK : KIND_WAKE;
 }
 
-static const struct wire_row *row_of(const struct redlock *r, const struct redlock_lock *lock,
-                                     unsigned k)
+static const struct wire_row *usual_row(const struct redlock *r, const struct redlock_lock *lock,
+                                        unsigned k)
 {
     unsigned want = lock->stakes[k].want;
 
@@ -122,6 +123,13 @@ static const struct wire_row *row_of(const struct redlock *r, const struct redlo
     default:
         return kind_row(r, lock, (enum wire_kind_row)(want - (unsigned)REDLOCK_COMMAND_ACQUIRE));
     }
+}
+
+static const struct wire_row *row_of(const struct redlock *r, struct redlock_lock *lock, unsigned k)
+{
+    const struct wire_row *row = usual_row(r, lock, k);
+
+    return r->hashing ? r->hashing->row(r, lock, k, row) : row;
 }
 
 bool send_encode(struct resp_writer *w, const struct wire_row *row, enum redlock_form form,
@@ -218,12 +226,14 @@ static uint16_t begin_copies(struct redlock *r, unsigned k)
 /* True if the lock wants the same bytes to go to both nodes. All other arguments of put_command()
  * are the lock's or the engine's. Only commands other than ACQUIRE may name an
  * earlier token (S6). */
-static bool is_alike(const struct redlock_lock *lock, unsigned k, unsigned j)
+static bool is_alike(const struct redlock *r, const struct redlock_lock *lock, unsigned k,
+                     unsigned j)
 {
     const struct redlock_stake *a = &lock->stakes[k], *b = &lock->stakes[j];
 
     REDLOCK_ASSERT(j != k && queue_holds(lock, k) && queue_holds(lock, j));
     if (a->want != b->want || a->form != b->form ||
+        r->nodes[k].identity.native != r->nodes[j].identity.native ||
         gives_entry_back(lock, k) != gives_entry_back(lock, j))
         return false;
     return a->want == REDLOCK_COMMAND_ACQUIRE || memcmp(a->token, b->token, sizeof a->token) == 0;
@@ -236,7 +246,7 @@ static uint16_t alike(const struct redlock *r, const struct redlock_lock *lock, 
     uint16_t found = 0;
 
     for (unsigned j = 0; j < r->node_count; j++)
-        if (nodes & bit_of(j) && r->nodes[j].queue.first == lock && is_alike(lock, k, j))
+        if (nodes & bit_of(j) && r->nodes[j].queue.first == lock && is_alike(r, lock, k, j))
             found |= bit_of(j);
     REDLOCK_ASSERT((found & ~nodes) == 0);
     return found;

@@ -2,6 +2,7 @@
 
 #include "events.h"
 #include "kinds/plain.h"
+#include "native.h"
 #include "queue.h"
 #include "quorum.h"
 
@@ -132,9 +133,11 @@ void stake_note_end(struct redlock *r, struct redlock_lock *lock)
 /* ---- Answers ---- */
 
 /* S11: within the guard a node is not even asked. */
-bool stake_may_ask(const struct redlock *r, unsigned k, bool for_ticket)
+bool stake_may_ask(const struct redlock *r, const struct redlock_lock *lock, unsigned k,
+                   bool for_ticket)
 {
     REDLOCK_ASSERT(k < r->node_count && !r->nodes[k].is_subscription);
+    if (r->hashing && r->hashing->lacks(r, lock, k)) return false;
     return node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || !r->nodes[k].settled;
 }
 
@@ -183,7 +186,9 @@ static bool send_text(struct redlock *r, const struct answer *a)
 
 void stake_use_scripts(struct redlock *r)
 {
-    static const struct redlock_hashing feature = { .class_of = class_of, .send_text = send_text };
+    static const struct redlock_hashing feature = {
+        .class_of = class_of, .send_text = send_text, .lacks = native_lacks, .row = native_row
+    };
 
     r->hashing = &feature;
 }

@@ -84,6 +84,12 @@ struct redlock_hashing {
     /* The answer was NOSCRIPT, so the text is sent at once, within the same round. False:
      * it was another. */
     bool (*send_text)(struct redlock *r, const struct answer *a);
+
+    /* True if node k runs no scripts, and the lock needs one now. Otherwise row gives the command
+     * that is sent there, which is row where a script will do (see native.h). */
+    bool (*lacks)(const struct redlock *r, const struct redlock_lock *lock, unsigned k);
+    const struct wire_row *(*row)(const struct redlock *r, struct redlock_lock *lock, unsigned k,
+                                  const struct wire_row *row);
 };
 
 /* The part that asks for the remaining time of a lock's holder after a refusal. */
@@ -159,9 +165,10 @@ REDLOCK_PRIVATE void stake_let_go_everywhere(struct redlock *r, struct redlock_l
  * before it ends. */
 REDLOCK_PRIVATE void stake_note_end(struct redlock *r, struct redlock_lock *lock);
 
-/* True if node k has a vote (on tickets, if asked) or may have one. If it may have one, the command
- * waits in its queue. */
-REDLOCK_PRIVATE bool stake_may_ask(const struct redlock *r, unsigned k, bool for_ticket);
+/* True if node k has a vote for the lock (on tickets, if asked) or may have one. If it may have
+ * one, the command waits in its queue. */
+REDLOCK_PRIVATE bool stake_may_ask(const struct redlock *r, const struct redlock_lock *lock,
+                                   unsigned k, bool for_ticket);
 
 /* S8: true if an answer to a command, asked in the current round or not, is a vote
  * on that round. */

@@ -11,6 +11,7 @@
 #include "random.c"
 #include "wire.c"
 #include "identity.c"
+#include "native.c"
 #include "kinds/plain.c"
 #include "handshake.c"
 #include "events.c"

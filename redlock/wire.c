@@ -54,7 +54,8 @@ size_t wire_value_text(const uint8_t token[REDLOCK_TOKEN_SIZE], const char *hold
     return size;
 }
 
-static void put_value_of(struct resp_writer *w, const uint8_t *token, const char *holder)
+REDLOCK_OUTLINE static void put_value_of(struct resp_writer *w, const uint8_t *token,
+                                         const char *holder)
 {
     char text[REDLOCK_VALUE_TEXT];
 
@@ -286,6 +287,10 @@ enum redlock_answer wire_read(const struct redlock_asked *asked, const struct wi
     case REDLOCK_COMMAND_ACQUIRE:
     case REDLOCK_COMMAND_RESTORE:
         if (is_refusal(asked, reply)) return REDLOCK_ANSWER_REFUSED;
+        break;
+    case REDLOCK_COMMAND_EXTEND:       /* Without a script (see native.c). */
+        if (asked->form == REDLOCK_FORM_PLAIN && reply->type == RESP_NULL_BULK)
+            return REDLOCK_ANSWER_REFUSED;
         break;
     default:                           break;
     }

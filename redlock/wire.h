@@ -230,10 +230,9 @@ struct redlock_scripts {
 /* The commands of the handshake from SCRIPT LOAD on, except SUBSCRIBE, and the meaning of any
  * answer, which makes sure that the loaded script is the one that we know. */
 struct wire_loading {
-    bool (*is_left_out)(enum redlock_command command, const struct redlock_login *login,
-                        bool is_subscription);
+    bool (*is_left_out)(enum redlock_command command, const struct redlock_node *node);
     void (*put)(struct resp_writer *w, enum redlock_command command,
-                const struct redlock_scripts *scripts);
+                const struct redlock_node *node, const struct redlock_scripts *scripts);
     enum redlock_answer (*read)(struct redlock_node *node, const struct redlock_asked *asked,
                                 const struct redlock_scripts *scripts,
                                 const struct wire_reply *reply);

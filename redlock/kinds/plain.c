@@ -1,6 +1,7 @@
 #include "plain.h"
 
 #include "../identity.h"
+#include "../native.h"
 #include "texts.h"
 
 REDLOCK_STATIC_ASSERT(WIRE_WAITERS_LIFE_MS == 60000, "the wait script says it in digits");
@@ -56,19 +57,21 @@ static const struct wire_row *loaded_by(enum redlock_command command,
     return scripts->rows[command == REDLOCK_COMMAND_LOAD_EXTEND ? KIND_EXTEND : KIND_RELEASE];
 }
 
-bool plain_is_load_left_out(enum redlock_command command, const struct redlock_login *login,
-                            bool is_subscription)
+bool plain_is_load_left_out(enum redlock_command command, const struct redlock_node *node)
 {
-    return is_subscription || (command >= REDLOCK_COMMAND_CANARY) ||
-           ((command == REDLOCK_COMMAND_TRIAL) && !login->managed);
+    switch (command) {
+    case REDLOCK_COMMAND_TRIAL:     return node->is_subscription || !node->login.managed;
+    case REDLOCK_COMMAND_NATIVE:    return !native_is_asked(node);
+    case REDLOCK_COMMAND_CANARY:
+    case REDLOCK_COMMAND_PROMOTION: return true;
+    default:                        return node->is_subscription;
+    }
 }
 
-bool plain_is_canary_left_out(enum redlock_command command, const struct redlock_login *login,
-                              bool is_subscription)
+bool plain_is_canary_left_out(enum redlock_command command, const struct redlock_node *node)
 {
-    return (command == REDLOCK_COMMAND_CANARY)
-               ? (is_subscription || !login->durable)
-               : plain_is_load_left_out(command, login, is_subscription);
+    return (command == REDLOCK_COMMAND_CANARY) ? (node->is_subscription || !node->login.durable)
+                                               : plain_is_load_left_out(command, node);
 }
 
 static void put_trial(struct resp_writer *w, const char *release)
@@ -90,12 +93,15 @@ static void put_load(struct resp_writer *w, const char *script)
 }
 
 void plain_put_load(struct resp_writer *w, enum redlock_command command,
-                    const struct redlock_scripts *scripts)
+                    const struct redlock_node *node, const struct redlock_scripts *scripts)
 {
     const char *script = loaded_by(command, scripts)->text;
 
-    if (command == REDLOCK_COMMAND_TRIAL) put_trial(w, script);
-    else                                  put_load(w, script);
+    switch (command) {
+    case REDLOCK_COMMAND_TRIAL:  put_trial(w, script); break;
+    case REDLOCK_COMMAND_NATIVE: native_put_question(w, node); break;
+    default:                     put_load(w, script);
+    }
 }
 
 /* A proxy before a cluster may run scripts, but none without keys: "ERR for redis cluster,
@@ -122,7 +128,9 @@ enum redlock_answer plain_read_load(struct redlock_node *node, const struct redl
     enum redlock_command command = (enum redlock_command)asked->command;
     enum redlock_answer meaning = wire_read_any(asked, reply);
 
-    if (meaning == REDLOCK_ANSWER_ERROR && is_no_matter(node, command, reply))
+    if (command == REDLOCK_COMMAND_NATIVE) return native_read_answer(node, reply);
+    if (meaning == REDLOCK_ANSWER_ERROR &&
+        (is_no_matter(node, command, reply) || native_is_begun(node, command, reply)))
         return REDLOCK_ANSWER_GRANTED;
     if (meaning == REDLOCK_ANSWER_GRANTED && is_load(command) &&
         !wire_text_is(reply, loaded_by(command, scripts)->sha1))

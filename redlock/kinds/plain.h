@@ -14,13 +14,12 @@ REDLOCK_PRIVATE const struct redlock_scripts *plain_scripts_for_all(void);
 
 /* The commands that load them, and their answers, for a handshake that has more to send. */
 REDLOCK_PRIVATE bool plain_is_load_left_out(enum redlock_command command,
-                                            const struct redlock_login *login,
-                                            bool is_subscription);
+                                            const struct redlock_node *node);
 /* The same where nodes may be durable. */
 REDLOCK_PRIVATE bool plain_is_canary_left_out(enum redlock_command command,
-                                              const struct redlock_login *login,
-                                              bool is_subscription);
+                                              const struct redlock_node *node);
 REDLOCK_PRIVATE void plain_put_load(struct resp_writer *w, enum redlock_command command,
+                                    const struct redlock_node *node,
                                     const struct redlock_scripts *scripts);
 REDLOCK_PRIVATE enum redlock_answer plain_read_load(struct redlock_node *node,
                                                     const struct redlock_asked *asked,

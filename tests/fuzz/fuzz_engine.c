@@ -64,6 +64,7 @@ struct asked {
     unsigned token;             /* Number in world.tokens. */
     unsigned slot, extension;   /* The lock of an EXTEND, and the number of the round. */
     bool scripted;              /* It acquires by the script. */
+    bool native;                /* A command for a node that runs no scripts. */
     bool restores;              /* An ACQUIRE of the holder's is no vote. */
 };
 
@@ -410,6 +411,26 @@ static enum redlock_command script_of(const struct word *words, size_t count, st
     return row_at(row).command;
 }
 
+/* DELEX resource IFEQ token, DELIFEQ resource token, or SET resource token IFEQ token PX ttl. The
+ * first two are a question if the token is none. */
+static enum redlock_command native_of(const struct word *words, size_t count, struct asked *asked)
+{
+    const struct word extension[] = { words[2], words[count - 1] };
+    bool is_set = word_is(words[0], "SET");
+    size_t condition = is_set ? 3 : 2;
+
+    asked->native = true;
+    FUZZ_CHECK(count == (is_set ? 7u : word_is(words[0], "DELEX") ? 4u : 3u));
+    FUZZ_CHECK(count == 3 || word_is(words[condition], "IFEQ"));
+    if (word_is(words[count - 1], "-")) return REDLOCK_COMMAND_NATIVE;
+    FUZZ_CHECK(is_resource(words[1]));
+    if (!is_set) return REDLOCK_COMMAND_RELEASE;
+    FUZZ_CHECK(words[2].size == words[4].size &&
+               memcmp(words[2].text, words[4].text, words[2].size) == 0 && word_is(words[5], "PX"));
+    note_extend(extension, asked);
+    return REDLOCK_COMMAND_EXTEND;
+}
+
 static enum redlock_command command_of(const struct word *words, size_t count, struct asked *asked)
 {
     static const struct {
@@ -434,6 +455,9 @@ static enum redlock_command command_of(const struct word *words, size_t count, s
         return word_is(words[2], WIRE_RELEASE_SCRIPT) ? REDLOCK_COMMAND_LOAD_RELEASE
                                                       : REDLOCK_COMMAND_LOAD_EXTEND;
     }
+    if (word_is(words[0], "DELEX") || word_is(words[0], "DELIFEQ") ||
+        (row == ROW_SET && count == 7))
+        return native_of(words, count, asked);
     if (row == ROW_COUNT) return script_of(words, count, asked);
     FUZZ_CHECK(is_resource(words[1]));
     if (row == ROW_SET) {
@@ -551,7 +575,8 @@ static void note_answer(unsigned k, const uint8_t *reply, size_t size)
     if (asked.command == REDLOCK_COMMAND_ACQUIRE && !asked.restores &&
         is_reply(reply, size, "+OK\r\n"))
         w.tokens[asked.token].set_by |= (uint16_t)(1u << k);
-    if (asked.command == REDLOCK_COMMAND_EXTEND && is_reply(reply, size, ":1\r\n"))
+    if (asked.command == REDLOCK_COMMAND_EXTEND &&
+        is_reply(reply, size, asked.native ? "+OK\r\n" : ":1\r\n"))
         note_extended(k, &asked);
 }
 
@@ -593,7 +618,8 @@ static const char *right_answer(unsigned k, const struct asked *asked)
     case REDLOCK_COMMAND_LOAD_RELEASE: return "$40\r\n" WIRE_RELEASE_SHA1 "\r\n";
     case REDLOCK_COMMAND_LOAD_EXTEND:  return "$40\r\n" WIRE_EXTEND_SHA1 "\r\n";
     case REDLOCK_COMMAND_SUBSCRIBE:    return "*3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n";
-    case REDLOCK_COMMAND_EXTEND:
+    case REDLOCK_COMMAND_EXTEND:       return asked->native ? "+OK\r\n" : ":1\r\n";
+    case REDLOCK_COMMAND_NATIVE:
     case REDLOCK_COMMAND_RELEASE:      return ":1\r\n";
     case REDLOCK_COMMAND_WAIT:
     case REDLOCK_COMMAND_PTTL:         return ":1234\r\n";
@@ -611,6 +637,7 @@ static const char *refusal(const struct asked *asked)
     case REDLOCK_COMMAND_ACQUIRE:
         return asked->scripted ? "$21\r\n1790000000000001 1000\r\n" : "$-1\r\n";
     case REDLOCK_COMMAND_RESTORE:  return "$5\r\ntaken\r\n";
+    case REDLOCK_COMMAND_EXTEND:   return asked->native ? "$-1\r\n" : ":0\r\n";
     case REDLOCK_COMMAND_PTTL:     return ":-2\r\n";
     case REDLOCK_COMMAND_GETRANGE: return "$0\r\n\r\n";
     default:            return ":0\r\n";

@@ -59,6 +59,7 @@ enum {
     X(PERMITS, true, "permits: all of the above at once") \
     X(DURABLE, true, "durable node restarts with its memory, or empty; connections reset") \
     X(FAIR, true, "strict order: all of the above at once") \
+    X(NATIVE, true, "nodes that run no scripts: all of the above at once") \
     X(CLOCK_FORWARD, false, "node's clock stepped forward") \
     X(NO_GUARD, false, "node restarts empty, without the guard") \
     X(ACTS_WITHOUT_ASKING, false, "holder paused past its validity acts without asking") \
@@ -96,6 +97,7 @@ bool sim_class_has_periods(enum sim_class class);
 bool sim_class_has_readers(enum sim_class class);
 bool sim_class_has_permits(enum sim_class class);
 bool sim_class_is_fair(enum sim_class class);
+bool sim_class_is_native(enum sim_class class);
 bool sim_class_has_no_guard(enum sim_class class);
 bool sim_class_is_durable(enum sim_class class);
 
@@ -363,6 +365,7 @@ struct sim_options {
     unsigned permits;           /* Permits of each resource; 0: they are locks. */
     bool wake_ups, silent;
     const char *noperm;         /* The commands that all nodes refuse to waiters; NULL: nothing. */
+    unsigned native;            /* The set of nodes that run no scripts. */
     bool restless, in_pieces, ticks_first;
     bool hides_replid;          /* Of nodes without a run_id. */
 };
@@ -409,6 +412,10 @@ struct sim_outcome {
 
 /* Adds its counts to the totals. */
 void sim_run(const struct sim_plan *plan, struct sim_totals *totals, struct sim_outcome *outcome);
+
+/* The commands that node k refuses, and those of newer servers that it knows. */
+const char *sim_noperm(const struct sim_options *options, unsigned k);
+const char *sim_newer(const struct sim_options *options, unsigned k);
 
 void sim_print_options(const struct sim_options *options);
 void sim_print_story(const struct sim_outcome *outcome);

@@ -59,6 +59,7 @@ static void begin_trouble(struct sim_world *world, const struct sim_fault *fault
         MODEL_CLUSTER_DOWN
     };
     struct model_node *node = node_of(world, fault);
+    if (node->newer) reset_all(world->cluster, fault->node);
     switch (fault->amount % TROUBLES) {
     case 6:
     case 14:
@@ -78,18 +79,20 @@ static void begin_trouble(struct sim_world *world, const struct sim_fault *fault
 bool sim_is_unfit(const struct model_node *node)
 {
     const bool is_secret =
-        node->noperm && (strcmp(node->noperm, "INFO") == 0 || strcmp(node->noperm, "EVAL") == 0);
+        node->noperm && (strcmp(node->noperm, "INFO") == 0 ||
+                         (strcmp(node->noperm, "EVAL") == 0 && !node->newer));
     return node->role != MODEL_MASTER || is_secret || strcmp(node->mode, "standalone") != 0;
 }
 
 static void end_trouble(struct sim_world *world, const struct sim_fault *fault)
 {
     struct model_node *node = node_of(world, fault);
-    if (sim_is_unfit(node)) reset_all(world->cluster, fault->node);
+    /* A client asks once for a connection what the node can do. */
+    if (sim_is_unfit(node) || node->newer) reset_all(world->cluster, fault->node);
     node->condition = MODEL_WELL;
     node->role = MODEL_MASTER;
     node->mode = "standalone";
-    node->noperm = world->options.noperm;
+    node->noperm = sim_noperm(&world->options, fault->node);
 }
 
 static void spread(struct sim_world *world, const struct sim_fault *fault,

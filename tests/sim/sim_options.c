@@ -59,6 +59,11 @@ bool sim_class_is_fair(enum sim_class class)
     return class == SIM_CLASS_FAIR;
 }
 
+bool sim_class_is_native(enum sim_class class)
+{
+    return class == SIM_CLASS_NATIVE;
+}
+
 bool sim_class_is_durable(enum sim_class class)
 {
     return class == SIM_CLASS_DURABLE || class == SIM_CLASS_DURABLE_BACK;
@@ -89,7 +94,8 @@ bool sim_fault_is_in(enum sim_fault_kind kind, enum sim_class class)
     const uint64_t unpromised = ~(IN(CLOCK_FORWARD) - 1);
 #undef IN
     const bool has_all =
-        (class >= SIM_CLASS_ALL && class <= SIM_CLASS_PERMITS) || sim_class_is_fair(class);
+        (class >= SIM_CLASS_ALL && class <= SIM_CLASS_PERMITS) || sim_class_is_fair(class) ||
+        sim_class_is_native(class);
     return has_all ? (sets[kind] & ~unpromised) != 0 : (sets[kind] >> class & 1) != 0;
 }
 
@@ -201,6 +207,17 @@ static void draw_order(struct sim_dice *dice, struct sim_options *o)
     if (o->noperm && strcmp(o->noperm, "ZADD") == 0) o->noperm = NULL;
 }
 
+/* Locks that need scripts cannot be acquired where a quorum runs none. */
+static void draw_native(struct sim_dice *dice, struct sim_options *o)
+{
+    unsigned with_scripts = 0;
+    for (unsigned k = 0; k < o->node_count; k++) {
+        if (sim_one_in(dice, 3)) with_scripts++;
+        else                     o->native |= 1u << k;
+    }
+    if (with_scripts < redlock_quorum(o->node_count)) o->ticket_share = o->set_share = 0;
+}
+
 struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
 {
     struct sim_dice dice = dice_of(seed, OPTIONS_SALT);
@@ -246,9 +263,21 @@ struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
         o.noperm = NULL;
     if (sim_class_has_readers(o.class)) o.shared_share = ONE_OF(&dice, 1, 2, 2, 3);
     if (sim_class_is_fair(o.class)) draw_order(&dice, &o);
+    if (sim_class_is_native(o.class)) draw_native(&dice, &o);
     if (sim_class_has_permits(o.class)) o.permits = ONE_OF(&dice, 1, 2, 2, 3, SIM_PERMITS_MAX);
     if (o.class == SIM_CLASS_NAMELESS) o.hides_replid = sim_one_in(&dice, 2);
     return o;
+}
+
+const char *sim_noperm(const struct sim_options *options, unsigned k)
+{
+    return options->native >> k & 1 ? "EVAL EVALSHA SCRIPT" : options->noperm;
+}
+
+const char *sim_newer(const struct sim_options *options, unsigned k)
+{
+    if (!sim_class_is_native(options->class)) return NULL;
+    return k % 2 == 0 ? "DELEX IFEQ" : "DELIFEQ IFEQ";
 }
 
 void sim_print_options(const struct sim_options *o)
@@ -265,10 +294,10 @@ void sim_print_options(const struct sim_options *o)
     printf(
         "one in %u with a ticket, %u a set, %u kept (0: none), at %u %% of the TTL; wall clocks "
         "differ by %u of %u ms, counters live %u ms; periods of %u ms%s; one in %u shared, %u "
-        "fair; %u permits; wake-ups%s%s%s\n",
+        "fair; %u permits; nodes without scripts %x; wake-ups%s%s%s\n",
         o->ticket_share, o->set_share, o->keep_share, o->keep_percent, o->wall_spread_ms,
         o->skew_ms, o->ticket_life_ms, o->period_ms, o->until_done ? ", until done" : "",
-        o->shared_share, o->fair_share, o->permits, o->wake_ups ? "" : " off",
+        o->shared_share, o->fair_share, o->permits, o->native, o->wake_ups ? "" : " off",
         o->silent ? ", releases silent, refused " : ", refused ",
         o->noperm ? o->noperm : "nothing");
 }

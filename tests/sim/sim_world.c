@@ -697,7 +697,8 @@ static void set_walls(struct sim_world *world)
     }
     for (unsigned k = 0; k < cluster->node_count; k++) {
         cluster->hosts[k].node.wall_offset_us += draw_wall_skew(cluster, &world->options);
-        cluster->hosts[k].node.noperm = world->options.noperm;
+        cluster->hosts[k].node.noperm = sim_noperm(&world->options, k);
+        cluster->hosts[k].node.newer = sim_newer(&world->options, k);
     }
 }
 

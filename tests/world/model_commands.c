@@ -214,7 +214,78 @@ static void set_canary(const struct scene *scene)
     }
 }
 
-/* SET key value NX PX ttl, the only form that a lock may use. */
+static void set_ttl(const struct scene *scene, struct model_key *key, int64_t ttl_ms)
+{
+    key->expires_ms = ms_of(scene->now_us) + (uint64_t)ttl_ms;
+    if (key->longest_ms < (uint64_t)ttl_ms) key->longest_ms = (uint64_t)ttl_ms;
+}
+
+static struct slice value_of(const struct model_key *key)
+{
+    return (struct slice){ key->value, key->value_size };
+}
+
+/* SET key value IFEQ value PX ttl, as Redis 8.4 and Valkey 8.1 know it. It makes a TTL shorter as
+ * well, which a lock must not do (S7). */
+static void set_if_equal(const struct scene *scene)
+{
+    const struct slice *a = scene->command->arguments;
+    const char *refusal = model_why_no_write(scene->node, false);
+    struct model_key *key = key_named(scene, 1);
+    int64_t ttl_ms;
+    if (!model_is_listed(scene->node->newer, "IFEQ")) {
+        model_answer(scene, "-ERR syntax error\r\n");
+    } else if (refusal) {
+        model_answer_error(scene, refusal);
+    } else if (!slice_number(a[6], &ttl_ms) || ttl_ms <= 0 || !slices_equal(a[2], a[4])) {
+        model_breach(scene->node, "a SET with IFEQ that is no extension");
+        model_answer(scene, "-ERR invalid expire time in 'set' command\r\n");
+    } else if (key && !key_is_string(key)) {
+        model_answer_error(scene, model_wrong_type);
+    } else if (!key || !slices_equal(value_of(key), a[4])) {
+        model_answer(scene, "$-1\r\n");
+    } else {
+        if (key->longest_ms > (uint64_t)ttl_ms)
+            model_breach(scene->node, "S7: an extension may make a TTL shorter");
+        set_ttl(scene, key, ttl_ms);
+        scene->call->did = true;
+        model_answer(scene, "+OK\r\n");
+    }
+}
+
+/* The end of both commands that compare and delete. */
+static void delete_if_equal(const struct scene *scene, struct slice value, const char *wrong_type)
+{
+    struct model_key *key = key_named(scene, 1);
+    const char *refusal = model_why_no_write(scene->node, true);
+    const bool is_it = key && key_is_string(key) && slices_equal(value_of(key), value);
+    if (refusal)                           model_answer_error(scene, refusal);
+    else if (key && !key_is_string(key)) model_answer_error(scene, wrong_type);
+    else                                   model_answer_number(scene, is_it);
+    if (refusal || !is_it) return;
+    key_remove(scene->node, key);
+    scene->call->did = true;
+}
+
+static void do_delifeq(const struct scene *scene)
+{
+    delete_if_equal(scene, scene->command->arguments[2], model_wrong_type);
+}
+
+/* Without its condition it is DEL. */
+static void do_delex(const struct scene *scene)
+{
+    const struct slice *a = scene->command->arguments;
+    if (scene->command->count != 4 || !slice_is(a[2], "IFEQ")) {
+        model_breach(scene->node, "a DELEX without IFEQ");
+        model_answer(scene, "-ERR wrong number of arguments for 'delex' command\r\n");
+        return;
+    }
+    delete_if_equal(scene, a[3],
+                    "-ERR Key should be of string type if conditions are specified");
+}
+
+/* SET key value NX PX ttl, the only form that a lock may use, or with IFEQ. */
 static void do_set(const struct scene *scene)
 {
     const struct slice *a = scene->command->arguments;
@@ -222,6 +293,8 @@ static void do_set(const struct scene *scene)
     int64_t ttl_ms;
     if (is_canary(scene->command)) {
         set_canary(scene);
+    } else if (scene->command->count == 7 && slice_is(a[3], "IFEQ") && slice_is(a[5], "PX")) {
+        set_if_equal(scene);
     } else if (scene->command->count != 6 || !slice_is(a[3], "NX") || !slice_is(a[4], "PX")) {
         model_breach(scene->node, "a SET that is not SET key value NX PX ttl");
         model_answer(scene, "-ERR syntax error\r\n");
@@ -235,7 +308,7 @@ static void do_set(const struct scene *scene)
         model_answer(scene, "$-1\r\n");
     } else {
         struct model_key *key = key_put(scene->node, scene->session->database, a[1], a[2]);
-        key->expires_ms = ms_of(scene->now_us) + (uint64_t)ttl_ms;
+        set_ttl(scene, key, ttl_ms);
         scene->call->did = true;
         model_answer(scene, "+OK\r\n");
     }
@@ -327,7 +400,8 @@ enum {
     EVEN_STRANGER = 2,      /* Before the login. */
     EVEN_STALE = 4,         /* A replica allows it while its master is down. */
     ON_KEYS = 8,            /* Not by a cluster without its slots. */
-    OF_SENTINEL = 16        /* It knows no other. */
+    OF_SENTINEL = 16,       /* It knows no other. */
+    NEWER = 32              /* Unknown to a server that does not list it. */
 };
 
 static const struct handler {
@@ -352,6 +426,8 @@ static const struct handler {
     { "EVAL|return",    3, EVEN_STALE,                                              do_nothing },
     { "EVAL",          -3, ON_KEYS | EVEN_STALE,                                    model_do_eval },
     { "EVALSHA", -3, ON_KEYS | EVEN_STALE, model_do_evalsha },
+    { "DELEX",         -2, ON_KEYS | NEWER,                                         do_delex },
+    { "DELIFEQ",        3, ON_KEYS | NEWER,                                         do_delifeq },
     { "DEL",           -2, ON_KEYS,                                                 do_unfit },
     { "PEXPIRE",       -3, ON_KEYS,                                                 do_unfit },
 };
@@ -444,11 +520,17 @@ static void execute_known(const struct scene *scene, const struct handler *handl
     }
 }
 
+static bool does_know(const struct model_node *node, const struct handler *handler)
+{
+    if (node->role == MODEL_SENTINEL) return handler->flags & OF_SENTINEL;
+    return !(handler->flags & NEWER) || model_is_listed(node->newer, handler->name);
+}
+
 void model_execute(const struct scene *scene)
 {
     const struct handler *handler = handler_of(scene->command);
     if (!handler) model_breach(scene->node, "a command that the model does not know");
-    if (handler && (scene->node->role != MODEL_SENTINEL || handler->flags & OF_SENTINEL))
+    if (handler && does_know(scene->node, handler))
         execute_known(scene, handler);
     else
         answer_unknown(scene);

@@ -48,6 +48,7 @@ struct model_key {
     uint32_t hash, database;
     size_t name_size, value_size;
     uint64_t expires_ms;        /* A time of the node's clock; 0: never. */
+    uint64_t longest_ms;        /* The longest TTL that a SET gave it. */
     /* Not a string but another kind of lock's key, or a queue of Redisson's, whose lines
      * are the value. */
     bool is_list;
@@ -149,6 +150,9 @@ struct model_node {
     enum model_condition condition;
     /* Commands that the ACL refuses, in upper case, such as "INFO EVAL". NULL: none. */
     const char *noperm;
+    /* Commands of newer servers that it knows, in upper case: "DELEX IFEQ", "DELIFEQ IFEQ", where
+     * IFEQ is SET's option. NULL: none. */
+    const char *newer;
     /* Sent to a new connection before any request, which is then closed. NULL: none. */
     const char *banner;
     bool hung;                  /* Takes bytes and executes nothing, as after SIGSTOP. */

@@ -153,6 +153,27 @@ static void log_script(struct model_call *call, const struct model_node *node,
         call->ticket = (uint64_t)ticket;
 }
 
+/* Commands of the server's own, which have the names of what they do to a lock, but for SET. The
+ * question whether a node has them is none of these. */
+static void log_native(struct model_call *call, const struct command *command)
+{
+    const struct slice *a = command->arguments;
+    const bool is_extension = strcmp(call->name, "SET") == 0 && command->count == 7,
+               is_release = strncmp(call->name, "DEL", 3) == 0 && command->count >= 3 &&
+                            !slice_is(a[command->count - 1], "-");
+    if (command->count == 6 && strcmp(call->name, "SET") == 0) {
+        slice_text(a[2], call->token, sizeof call->token);
+        (void)slice_number(a[5], &call->ttl_ms);
+    } else if (is_extension) {
+        snprintf(call->name, sizeof call->name, "EXTEND");
+        slice_text(a[2], call->token, sizeof call->token);
+        (void)slice_number(a[6], &call->ttl_ms);
+    } else if (is_release) {
+        snprintf(call->name, sizeof call->name, "RELEASE");
+        slice_text(a[command->count - 1], call->token, sizeof call->token);
+    }
+}
+
 static struct model_call *log_call(struct model_node *node, const struct command *command,
                                    uint64_t now_us)
 {
@@ -167,10 +188,7 @@ static struct model_call *log_call(struct model_node *node, const struct command
         log_script(call, node, command);
     else if (command->count >= 2)
         slice_text(command->arguments[1], call->key, sizeof call->key);
-    if (command->count == 6 && strcmp(call->name, "SET") == 0) {
-        slice_text(command->arguments[2], call->token, sizeof call->token);
-        (void)slice_number(command->arguments[5], &call->ttl_ms);
-    }
+    log_native(call, command);
     return call;
 }
 

@@ -562,6 +562,18 @@ TEST(s16_an_answer_that_nobody_asked_for_is_one_failure)
     CHECK_INT(node.failures, 1);
 }
 
+/* It knows neither DELEX nor DELIFEQ, and refuses scripts once more. */
+static void refuse_all(const char *scripts)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        size_t size;
+        (void)redlock_output(&r, 0, &size);
+        CHECK(size > 0);
+        redlock_sent(&r, 0, size);
+        hear(i < 2 ? "-ERR unknown command\r\n" : scripts, 2);
+    }
+}
+
 TEST(a_node_that_runs_no_scripts_may_be_asked_questions)
 {
     for (unsigned asks_only = 0; asks_only < 2; asks_only++) {
@@ -571,6 +583,7 @@ TEST(a_node_that_runs_no_scripts_may_be_asked_questions)
              "standalone\r\nrole:master\r\n"
              "x:yz\r\n\r\n-NOPERM no EVAL\r\n" SCRIPTS_LOADED,
              2);
+        refuse_all("-NOPERM no EVAL\r\n" SCRIPTS_LOADED);
         CHECK_INT(node.state == NODE_READY, asks_only);
     }
 }
@@ -586,6 +599,7 @@ TEST(s5_a_managed_node_that_runs_none_of_our_scripts_has_no_vote_even_if_it_is_t
         r.config.trust_unknown = true;
         hear("+OK\r\n-ERR unknown command 'INFO'\r\n$-1\r\n-ERR bad lua script\r\n" SCRIPTS_LOADED,
              2);
+        refuse_all("$-1\r\n-ERR bad lua script\r\n" SCRIPTS_LOADED);
         CHECK_INT(node.state == NODE_READY, asks_only);
         if (!asks_only) check_words(REDLOCK_TROUBLE_OTHER_ERROR, "ERR bad lua script");
     }

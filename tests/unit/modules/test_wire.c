@@ -7,6 +7,7 @@
 #include "../../../redlock/kinds/plain.h"
 #include "../../../redlock/kinds/redisson.h"
 #include "../../../redlock/kinds/shared.h"
+#include "../../../redlock/native.h"
 #include "../../../redlock/send.h"
 #include "../../../redlock/wire.h"
 #include "../../world/decoder.h"
@@ -68,10 +69,11 @@ static void check_handshake(enum redlock_command command, struct redlock_login l
                             const char *expected)
 {
     char buffer[200];
+    struct redlock_node node = { .login = login };
     struct resp_writer w;
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
-    CHECK(handshake_put(&w, command, &login, plain_scripts_for_all(), engine_name));
+    CHECK(handshake_put(&w, command, &node, plain_scripts_for_all(), engine_name));
     check_output(&w, expected);
 }
 
@@ -111,7 +113,7 @@ TEST(questions_about_a_key_only_read)
 
 TEST(the_handshake_is_written_as_documented)
 {
-    struct redlock_login none = { 0 };
+    struct redlock_node none = { 0 };
 
     check_handshake(REDLOCK_COMMAND_AUTH, (struct redlock_login){ .password = "p" },
                     "*2\r\n$4\r\nAUTH\r\n$1\r\np\r\n");
@@ -119,29 +121,30 @@ TEST(the_handshake_is_written_as_documented)
                    "*3\r\n$4\r\nAUTH\r\n$1\r\nu\r\n$0\r\n\r\n");
     check_handshake(REDLOCK_COMMAND_SELECT, (struct redlock_login){ .database = 15 },
                     "*2\r\n$6\r\nSELECT\r\n$2\r\n15\r\n");
-    check_handshake(REDLOCK_COMMAND_SETNAME, none,
+    check_handshake(REDLOCK_COMMAND_SETNAME, none.login,
                     "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$7\r\nredlock\r\n");
-    check_handshake(REDLOCK_COMMAND_INFO, none, "*1\r\n$4\r\nINFO\r\n");
-    check_handshake(REDLOCK_COMMAND_EVAL, none, "*3\r\n$4\r\nEVAL\r\n$6\r\nreturn\r\n$1\r\n0\r\n");
+    check_handshake(REDLOCK_COMMAND_INFO, none.login, "*1\r\n$4\r\nINFO\r\n");
+    check_handshake(REDLOCK_COMMAND_EVAL, none.login,
+                    "*3\r\n$4\r\nEVAL\r\n$6\r\nreturn\r\n$1\r\n0\r\n");
     check_handshake(REDLOCK_COMMAND_TRIAL, (struct redlock_login){ .managed = 1 },
                     "*5\r\n$4\r\nEVAL\r\n$751\r\n" WIRE_RELEASE_SCRIPT "\r\n$1\r\n1\r\n"
                     "$24\r\n" REDLOCK_CANARY "\r\n$1\r\n-\r\n");
-    check_handshake(REDLOCK_COMMAND_LOAD_RELEASE, none,
+    check_handshake(REDLOCK_COMMAND_LOAD_RELEASE, none.login,
                     "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$751\r\n" WIRE_RELEASE_SCRIPT "\r\n");
-    check_handshake(REDLOCK_COMMAND_LOAD_EXTEND, none,
+    check_handshake(REDLOCK_COMMAND_LOAD_EXTEND, none.login,
                     "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$206\r\n" WIRE_EXTEND_SCRIPT "\r\n");
 }
 
 TEST(a_script_goes_with_what_is_around_it_where_there_is_room)
 {
     char buffer[2048];
-    struct redlock_login none = { 0 };
+    struct redlock_node none = { 0 };
     struct resp_writer w;
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
     for (enum redlock_command command = REDLOCK_COMMAND_SETNAME;
          command <= REDLOCK_COMMAND_LOAD_EXTEND; command++) {
-        if (handshake_leaves_out(command, &none, plain_scripts_for_all(), false)) continue;
+        if (handshake_leaves_out(command, &none, plain_scripts_for_all())) continue;
         CHECK(handshake_put(&w, command, &none, plain_scripts_for_all(), engine_name));
         CHECK(!w.apart);
     }
@@ -150,7 +153,7 @@ TEST(a_script_goes_with_what_is_around_it_where_there_is_room)
 TEST(a_script_is_sent_from_where_it_lies)
 {
     char buffer[100];
-    struct redlock_login none = { 0 };
+    struct redlock_node none = { 0 };
     struct wire_subject s = subject();
     struct resp_writer w;
 
@@ -231,10 +234,10 @@ TEST(a_lock_of_Redissons_is_asked_for_by_a_field_and_a_release_names_what_lies_t
 TEST(scripts_that_are_not_loaded_go_out_with_their_texts_and_no_sha1)
 {
     const struct redlock_scripts *one = plain_scripts_for_one();
-    struct redlock_login none = { 0 };
+    struct redlock_node none = { 0 };
 
-    CHECK(handshake_leaves_out(REDLOCK_COMMAND_LOAD_RELEASE, &none, one, false) &&
-          handshake_leaves_out(REDLOCK_COMMAND_LOAD_EXTEND, &none, one, false));
+    CHECK(handshake_leaves_out(REDLOCK_COMMAND_LOAD_RELEASE, &none, one) &&
+          handshake_leaves_out(REDLOCK_COMMAND_LOAD_EXTEND, &none, one));
     check_bytes(one->rows[KIND_RELEASE], REDLOCK_FORM_BY_SHA1,
                 "*5\r\n$4\r\nEVAL\r\n$106\r\n" WIRE_RELEASE_ONE_SCRIPT "\r\n$1\r\n1\r\n"
                 "$4\r\na\r\nb\r\n$40\r\n" TOKEN_TEXT "\r\n");
@@ -245,19 +248,20 @@ TEST(scripts_that_are_not_loaded_go_out_with_their_texts_and_no_sha1)
 
 TEST(nothing_is_said_about_a_login_or_a_database_that_is_not_there)
 {
-    struct redlock_login none = { 0 }, login = { .user = "u", .password = "p", .database = 1 };
-    struct redlock_login managed = { .managed = 1 };
+    struct redlock_node none = { 0 }, managed = { .login = { .managed = 1 } },
+                        login = { .login = { .user = "u", .password = "p", .database = 1 } },
+                        waker = { .login = { .managed = 1 }, .is_subscription = true };
     const struct redlock_scripts *all = plain_scripts_for_all();
 
-    CHECK(handshake_leaves_out(REDLOCK_COMMAND_AUTH, &none, all, false) &&
-          handshake_leaves_out(REDLOCK_COMMAND_SELECT, &none, all, false));
-    CHECK(!handshake_leaves_out(REDLOCK_COMMAND_AUTH, &login, all, false) &&
-          !handshake_leaves_out(REDLOCK_COMMAND_SELECT, &login, all, false));
-    CHECK(!handshake_leaves_out(REDLOCK_COMMAND_INFO, &none, all, false) &&
-          !handshake_leaves_out(REDLOCK_COMMAND_EVAL, &none, all, false));
-    CHECK(handshake_leaves_out(REDLOCK_COMMAND_TRIAL, &none, all, false) &&
-          handshake_leaves_out(REDLOCK_COMMAND_TRIAL, &managed, all, true) &&
-          !handshake_leaves_out(REDLOCK_COMMAND_TRIAL, &managed, all, false));
+    CHECK(handshake_leaves_out(REDLOCK_COMMAND_AUTH, &none, all) &&
+          handshake_leaves_out(REDLOCK_COMMAND_SELECT, &none, all));
+    CHECK(!handshake_leaves_out(REDLOCK_COMMAND_AUTH, &login, all) &&
+          !handshake_leaves_out(REDLOCK_COMMAND_SELECT, &login, all));
+    CHECK(!handshake_leaves_out(REDLOCK_COMMAND_INFO, &none, all) &&
+          !handshake_leaves_out(REDLOCK_COMMAND_EVAL, &none, all));
+    CHECK(handshake_leaves_out(REDLOCK_COMMAND_TRIAL, &none, all) &&
+          handshake_leaves_out(REDLOCK_COMMAND_TRIAL, &waker, all) &&
+          !handshake_leaves_out(REDLOCK_COMMAND_TRIAL, &managed, all));
 }
 
 /* S24, S25: the poll says turn, round, whether the place is renewed, and the entry, in one word; a
@@ -539,7 +543,7 @@ static enum redlock_answer read_loaded(const struct redlock_scripts *scripts,
                                        enum redlock_command command, const struct wire_reply *reply)
 {
     struct redlock_asked asked = { .command = (uint8_t)command };
-    struct redlock_node node = { .login.managed = 1 };
+    struct redlock_node node = { .login.managed = 1, .identity.native = NATIVE_NONE };
 
     return scripts->loading->read(&node, &asked, scripts, reply);
 }
@@ -579,8 +583,9 @@ TEST(only_the_script_without_keys_may_be_refused_for_that)
     CHECK_INT(read_loaded(all, REDLOCK_COMMAND_EVAL, &keyless), REDLOCK_ANSWER_GRANTED);
     CHECK_INT(read_loaded(all, REDLOCK_COMMAND_INFO, &keyless), REDLOCK_ANSWER_ERROR);
     CHECK_INT(read_loaded(all, REDLOCK_COMMAND_EVAL, &said), REDLOCK_ANSWER_WRONG);
-    /* No trial follows to a node that is not managed. */
-    CHECK_INT(all->loading->read(&(struct redlock_node){ .login.managed = 0 },
+    /* No trial follows to a node that is not managed. The refusal is final where no other command
+     * will do. */
+    CHECK_INT(all->loading->read(&(struct redlock_node){ .identity.native = NATIVE_NONE },
                                  &(struct redlock_asked){ .command = REDLOCK_COMMAND_EVAL }, all,
                                  &keyless),
               REDLOCK_ANSWER_ERROR);
