@@ -30,7 +30,7 @@ try() {
     for round in 1 2; do
         "$redlock" run --guard 0 -t $ttl --node-timeout 10s --wait 60s -n "$address" "$@" -- sleep $lasts 2>"$here/$kind.err"
         echo $? >"$here/$kind.$round"
-        case $product in dragonfly | garnet-lua) ttl=10s lasts=11 ;; esac
+        case $product in dragonfly | garnet-lua | *-scriptless) ttl=10s lasts=11 ;; esac
     done
 }
 
@@ -75,6 +75,7 @@ words_of() {
     garnet) echo 'start Garnet with --lua|runs no scripts, so it has no vote: ERR This instance has Lua' ;;
     valkey-without-lua) echo 'load its module lua|UNSAFE  runs no scripts, so it has no vote: ERR Could not find scripting engine' ;;
     alibaba-proxy) echo 'set script_check_enable to 0 there|UNSAFE  runs no scripts, so it has no vote: ERR bad lua' ;;
+    *-scriptless) echo 'has no vote but on plain locks (lock one RESOURCE with --no-ticket|WARNING  runs no scripts, so it has no vote but on plain' ;;
     upstash) echo 'INFO names no run_id|UNSAFE  has no vote: INFO names no run_id' ;;
     keydb-active) echo 'a replica, not a master|UNSAFE  .*replica' ;;
     cluster) echo '-|WARNING  is in cluster mode' ;;
@@ -103,6 +104,7 @@ is_true() {
     case $2 in
     all)     ended 0 plain set ticket shared fair permits ;;
     plain)   ended 0 plain set && ended 125 ticket shared fair permits && said "${words%|*}" ticket shared fair permits ;;
+    one)     ended 0 plain && ended 125 set ticket shared fair permits && said "${words%|*}" set ticket shared fair permits ;;
     nothing) ended 125 plain set ticket shared fair permits && said "${words%|*}" plain set ticket shared fair permits ;;
     esac && doctor_says "${words#*|}" && echo true >"$here/is_true"
 }

@@ -14,6 +14,9 @@ use IO::Socket::INET;
 
 my $unknown = sub { "ERR unknown command '$_[0]', with args beginning with: " };
 
+my %no_scripts = map { my $name = lc; ($_ => sub { "NOPERM User default has no permissions to run the '$name' command" }) }
+    'EVAL', 'EVALSHA', 'SCRIPT';
+
 my %products = (
     # src/server/server_family.cc, main_service.cc and facade/error.h at f8eca6d0 (2026-08-22).
     dragonfly => {
@@ -102,6 +105,9 @@ my %products = (
     alibaba => {
         checks => sub { $_[1] ? () : "ERR for redis cluster, eval/evalsha number of keys can't be negative or zero" },
     },
+    # Redis 8.6.3 of Debian's experimental, and Valkey 9.1.2 of its sid, asked as a user with +@all -@scripting.
+    'redis-scriptless' => { refuses => \%no_scripts, native => 'DELEX' },
+    'valkey-scriptless' => { refuses => \%no_scripts, native => 'DELIFEQ' },
     redis => {},
 );
 my ($name, $port) = @ARGV;
@@ -192,6 +198,19 @@ sub eval_script {
     return run_script($server, 'EVAL', $text{$sha1}, @more);
 }
 
+# What newer servers do by a command of their own, by a script for this one.
+my $compare = "local value = redis.call('get', KEYS[1]) if value ~= ARGV[1] then return %s end return redis.call(%s)";
+
+sub in_other_words {
+    my ($word, @more) = @_;
+    my ($key, $token) = @more;
+    return ('EVAL', sprintf($compare, 0, "'del', KEYS[1]"), 1, $key, $token) if $word eq 'DELIFEQ' && @more == 2;
+    return ('EVAL', sprintf($compare, 0, "'del', KEYS[1]"), 1, $key, $more[2]) if $word eq 'DELEX' && @more == 3 && $more[1] eq 'IFEQ';
+    return ('EVAL', sprintf($compare, 'false', "'set', KEYS[1], ARGV[1], 'px', ARGV[2]"), 1, $key, $token, $more[5])
+        if $word eq 'SET' && @more == 6 && $more[2] eq 'IFEQ' && $more[3] eq $token;
+    return ($word, @more);
+}
+
 sub answer {
     my ($server, $word, @more) = @_;
     my $refusal = $product->{refuses}{uc $word};
@@ -205,6 +224,7 @@ sub answer {
         my ($mistake) = defined $text ? $product->{checks}->($text, $more[1]) : 'NOSCRIPT No matching script. Please use EVAL.';
         return "-$mistake\r\n" if $mistake;
     }
+    ($word, @more) = in_other_words($word, @more) if $product->{native} && $word =~ /^(?:SET|$product->{native})$/;
     @more = () if $word eq 'INFO' && $product->{info};      # Whatever section: all of it.
     syswrite $server->{socket}, command($word, @more);
     my $reply = take_reply($server);

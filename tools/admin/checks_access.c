@@ -107,6 +107,12 @@ static bool runs_scripts(struct judging *j)
     const char *words = j->node->errors[QUESTION_EVAL], *fix;
     enum survey_answer answer = survey_asked(j->node, FACT_SCRIPT_ANSWER);
 
+    if (j->node->lacks_scripts) {
+        found(j, SEVERITY_WARNING,
+              "ACL SETUSER <user> +eval +evalsha; or lock one RESOURCE with --no-ticket",
+              "runs no scripts, so it has no vote but on plain locks: %s", words);
+        return false;
+    }
     if (strstr(words, "number of keys")) {
         words = j->node->errors[QUESTION_TRIAL];
         answer = j->node->answers[QUESTION_TRIAL];

@@ -167,7 +167,7 @@ struct survey_node {
     char host[INET6_ADDRSTRLEN];
     bool is_reached;            /* It answers, though it may refuse a question, see trouble. */
     bool was_asked;             /* All questions were put to it. */
-    bool votes, gives_tickets;
+    bool votes, gives_tickets, lacks_scripts;
     enum redlock_trouble trouble;
     char trouble_text[TROUBLE_TEXT_MAX];
     const char *tls_fix;        /* The remedy for a trouble of TLS; NULL: it is none. */

@@ -300,6 +300,7 @@ static void note_node(struct asking *asking, unsigned k)
     note_host(node, redlock_fd(&asking->session->client, k));
     node->votes = redlock_node_votes(engine, k, now);
     node->gives_tickets = view.gives_tickets;
+    node->lacks_scripts = view.lacks_scripts;
     node->trouble = view.trouble;
     redlock_describe_node(engine, k, now, node->trouble_text, sizeof node->trouble_text);
     text_cut_echo(node->trouble_text);

@@ -100,6 +100,7 @@ static bool may_be_granted(const struct session *session)
     assert(count > 0);
     for (unsigned k = 0; k < count; k++)
         may += redlock_node_votes(&session->client.engine, k, now) &&
+               !session->notes[k].lacks_scripts &&
                redlock_vote_of(&session->lock, k) != REDLOCK_VOTE_UNKNOWN;
     return may >= redlock_quorum(count);
 }

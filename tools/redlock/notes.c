@@ -72,6 +72,14 @@ enum redlock_status notes_attempt_status(const struct session *session)
     return are_too_many(session, REDLOCK_TROUBLE_AHEAD) ? REDLOCK_NO_QUORUM : status;
 }
 
+/* It has a vote, but not on this lock. */
+static bool lacks_scripts(const struct session *session, unsigned k,
+                          const struct redlock_node_view *node)
+{
+    return node->lacks_scripts && node->trouble == REDLOCK_TROUBLE_NONE &&
+           redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_NOT_ASKED;
+}
+
 /* A node that has restarted votes on plain locks earlier than on those with a ticket. */
 void notes_take(struct session *session)
 {
@@ -84,7 +92,9 @@ void notes_take(struct session *session)
     for (unsigned k = 0; k < engine->node_count; k++) {
         struct redlock_node_view node = redlock_view_node(engine, k, now);
         bool is_voting = node.trouble == REDLOCK_TROUBLE_NONE && session->wants_ticket &&
-                         !node.gives_tickets;
+                         !node.gives_tickets && !node.lacks_scripts;
+        session->notes[k].lacks_scripts = lacks_scripts(session, k, &node);
+        if (session->notes[k].lacks_scripts) node.trouble = REDLOCK_TROUBLE_OTHER_ERROR;
         if (!is_worth_a_note(node.trouble) && !is_voting) continue;
         note_trouble(session, k, is_voting ? REDLOCK_TROUBLE_RESTARTED : node.trouble, now);
         session->notes[k].is_voting = is_voting;

@@ -22,6 +22,7 @@ enum {
 struct session_note {
     enum redlock_trouble trouble;
     bool is_voting;                 /* In trouble for tickets only. */
+    bool lacks_scripts;             /* It runs none, and the lock needs them. */
     /* It did not know a script, and said so when the round was over: it had no say. */
     bool came_late;
     char text[TROUBLE_TEXT_MAX];

@@ -254,7 +254,8 @@ static unsigned count_voters(struct session *session)
         bool answers = redlock_vote_of(&session->lock, k) != REDLOCK_VOTE_UNKNOWN;
         bool votes = session->wants_ticket ? redlock_view_node(engine, k, now).gives_tickets
                                            : redlock_node_votes(engine, k, now);
-        count += answers && votes && session->notes[k].trouble != REDLOCK_TROUBLE_AHEAD;
+        count += answers && votes && !session->notes[k].lacks_scripts &&
+                 session->notes[k].trouble != REDLOCK_TROUBLE_AHEAD;
     }
     return count;
 }
