@@ -260,6 +260,7 @@ static void end_mark(struct redlock *r, struct redlock_mark *mark, enum redlock_
     mark->status = (uint8_t)status;
 }
 
+/* A question that is refused is so for the first node that is asked, so none is open then. */
 static enum redlock_status ask_all_for_marks(struct redlock *r, struct redlock_mark *mark,
                                              const struct redlock_period *period, uint64_t now_us)
 {
@@ -269,8 +270,6 @@ static enum redlock_status ask_all_for_marks(struct redlock *r, struct redlock_m
     round_begin(&mark->round, REDLOCK_COMMAND_QUESTION, r->node_count, now_us, timeout_at(r));
     for (unsigned k = 0; k < r->node_count && status == REDLOCK_OK; k++)
         status = ask_for_mark(r, mark, k, now_us);
-    if (status == REDLOCK_OK) show(mark);
-    else                      end_mark(r, mark, status);
     return status;
 }
 
@@ -291,6 +290,8 @@ enum redlock_status redlock_start_mark(struct redlock *r, struct redlock_mark *m
         clear_bytes(mark, sizeof *mark);
         mark->status = (uint8_t)status;
         mark->until_us = REDLOCK_NEVER;
+    } else {
+        show(mark);
     }
     return status;
 }

@@ -28,6 +28,8 @@ TEST(without_random_bytes_no_attempt_begins_and_with_them_it_goes_on)
     CHECK(redlock_entropy_wanted(&r) > 0);
     CHECK_INT(redlock_start_acquire(&r, &lock, &request, 5000000), REDLOCK_OK);
     CHECK_INT(redlock_lock_status(&lock), REDLOCK_PENDING);
+    redlock_add_entropy(&r, "123", 3);
+    CHECK_INT(redlock_entropy_wanted(&r), REDLOCK_ENTROPY_MAX - 3);
     redlock_add_entropy(&r, "123456789012345678901234567890123456789", 2 * REDLOCK_TOKEN_SIZE);
     CHECK_INT(redlock_entropy_wanted(&r), 0);
     CHECK_INT(redlock_wake_at(&r), 5000000);

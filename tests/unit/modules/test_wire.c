@@ -1004,6 +1004,7 @@ TEST(s11_an_uptime_that_is_missing_negative_or_absurd_is_none)
     CHECK_INT(info("uptime_in_seconds:12s").uptime_s, 0);
     CHECK_INT(info("uptime_in_seconds:99999999999999999999999999").uptime_s, 0);
     CHECK_INT(info("uptime_in_days:3").uptime_s, 0);
+    CHECK_INT(info("1234567").uptime_s, 0);
 }
 
 TEST(s30_a_history_that_was_taken_over_is_told_from_none_and_from_the_next)
