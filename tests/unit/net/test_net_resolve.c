@@ -385,12 +385,19 @@ TEST(without_descriptors_no_look_up_begins_and_the_code_says_why)
     CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
     none = (struct rlimit){ .rlim_cur = 3, .rlim_max = before.rlim_max };
     CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
-    const int fd = begin("redis.example", &resolved);
+    const int another = open("/dev/null", O_RDONLY), fd = begin("redis.example", &resolved);
     CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
-    net_close(fd);
-    if (fd >= 0) TAP_SKIP("descriptors cannot be forbidden here");
+    net_close(another);
+    if (another >= 0) net_close(fd);
+    if (another >= 0) TAP_SKIP("descriptors cannot be forbidden here");
+    CHECK_INT(fd, -1);
     CHECK_STR(net_resolve_text(resolved.code), net_error_text(EMFILE));
     CHECK_INT(resolver.asked, 0);
+}
+
+static void *do_nothing(void *context)
+{
+    return context;
 }
 
 /* Runs in a child, since the limit is for all processes of a user, and another user has to be
@@ -403,8 +410,10 @@ static int begin_without_threads(void)
     const struct rlimit none = { .rlim_cur = 0, .rlim_max = 0 };
     struct net_resolved resolved;
     const unsigned before = open_descriptors();
+    pthread_t id;
     if (setgid(65534) != 0 || setuid(65534) != 0 || setrlimit(RLIMIT_NPROC, &none) != 0) return 77;
-    if (begin("redis.example", &resolved) != -1) return 78;
+    if (pthread_create(&id, NULL, do_nothing, NULL) == 0) return 77;
+    if (begin("redis.example", &resolved) != -1) return 3;
     if (open_descriptors() != before) return 1;
     return strcmp(net_resolve_text(resolved.code),
                   "no thread can be started to look up its name") == 0
@@ -420,7 +429,7 @@ TEST(without_threads_no_look_up_begins_and_nothing_is_left_open)
     const pid_t child = fork();
     if (child == 0) _exit(begin_without_threads());
     CHECK(waitpid(child, &status, 0) == child);
-    if (WEXITSTATUS(status) >= 77) TAP_SKIP("threads cannot be forbidden here");
+    if (WEXITSTATUS(status) == 77) TAP_SKIP("threads cannot be forbidden here");
     CHECK_INT(WEXITSTATUS(status), 0);
 }
 

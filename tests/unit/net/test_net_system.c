@@ -178,6 +178,15 @@ TEST(a_wait_that_poll_ends_early_goes_on)
     }
 }
 
+/* poll() does not count the time for which the machine sleeps. */
+TEST(a_long_wait_looks_at_the_clock_each_second)
+{
+    uint64_t took_us;
+    if (!wait_for(3 * SECOND_US, 0, &took_us)) TAP_SKIP("poll is called by another name");
+    CHECK_INT(machine.polls, 3);
+    CHECK_INT(took_us, 3 * SECOND_US);
+}
+
 /* The client has something to do in so many microseconds. How long may a loop sleep? */
 static int sleep_before(uint64_t us)
 {
