@@ -199,6 +199,33 @@ TEST(a_waiter_takes_no_entry_there_and_tries_again_by_itself)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
+/* Its keys stay until their TTLs end, since DELEX knows neither sets nor other kinds. */
+TEST(s7_a_lock_that_a_script_has_acquired_is_released_by_no_other_command)
+{
+    struct redlock_name names[] = { { .bytes = "a", .size = 1 }, { .bytes = "b", .size = 1 } };
+    struct redlock_request of_set = { .set = names, .set_count = 2, .ttl_ms = TTL_MS },
+                           of_reader = story_request("a", TTL_MS, 0);
+    const struct redlock_request *requests[] = { &of_set, &of_reader };
+    size_t before[MASTERS];
+
+    of_reader.kind = &redlock_shared;
+    for (unsigned i = 0; i < 2; i++) {
+        CLUSTER(MASTERS);
+        TAP_CONTEXT("request %u", i);
+        CHECK_INT(cluster_acquire(cluster, 0, 0, requests[i]), REDLOCK_OK);
+        UNTIL_DONE(0);
+        EXPECT_STATUS(0, REDLOCK_OK);
+        STORY_NODES refuse_scripts(NODE(story_k), DELEX);
+        STORY_NODES RESET(0, story_k);
+        RUN_MS(1000);
+        STORY_NODES before[story_k] = NODE(story_k)->key_count;
+        START_RELEASE(0);
+        RUN_MS(1000);
+        STORY_NODES CHECK_INT(NODE(story_k)->key_count, before[story_k]);
+        STORY_NODES CHECK(CALLS(story_k, "RELEASE") > 0);
+    }
+}
+
 /* ---- What a node knows ---- */
 
 TEST(s5_a_node_that_knows_neither_command_has_no_vote_and_its_refusal_of_scripts_is_told)
