@@ -222,7 +222,7 @@ TEST(s7_a_lock_that_a_script_has_acquired_is_released_by_no_other_command)
         START_RELEASE(0);
         RUN_MS(1000);
         STORY_NODES CHECK_INT(NODE(story_k)->key_count, before[story_k]);
-        STORY_NODES CHECK(CALLS(story_k, "RELEASE") > 0);
+        CHECK(redlock_view_lock(LOCK(0)).owed > 0);
     }
 }
 
@@ -290,6 +290,25 @@ TEST(an_error_about_the_key_shows_that_the_command_is_known)
     }
 }
 
+TEST(s5_a_right_to_neither_command_gives_no_vote)
+{
+    CLUSTER_COLD(1, 1, (void)0);
+    refuse_scripts(NODE(0), NULL);
+    ANSWERS(0, "DELIFEQ", "-NOPERM User u has no permissions to run the 'delifeq' command\r\n");
+    RUN_MS(STORY_SETTLE_MS);
+    CHECK(!VOTES(0, 0));
+}
+
+TEST(a_replica_is_asked_no_more)
+{
+    CLUSTER_COLD(1, 1, (void)0);
+    refuse_scripts(NODE(0), DELEX);
+    NODE(0)->role = MODEL_REPLICA;
+    RUN_MS(STORY_SETTLE_MS);
+    EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_REPLICA);
+    CHECK_INT(CALLS(0, "DELEX"), 0);
+}
+
 TEST(another_answer_or_one_that_ends_any_session_ends_this_one)
 {
     static const struct { const char *answer; enum redlock_trouble trouble; } answers[] = {
@@ -324,6 +343,7 @@ TEST(each_connection_asks_anew)
 TEST(a_short_pipeline_asks_in_its_turn)
 {
     NATIVE_OF(1, DELIFEQ, config.pipeline = REDLOCK_PIPELINE_MIN);
+    STORY_NODES CHECK_INT(CALLS(story_k, "SCRIPT"), 2);
     ACQUIRE(0, "door", TTL_MS);
     EXPECT_STATUS(0, REDLOCK_OK);
     RELEASE(0);
