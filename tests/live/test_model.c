@@ -903,9 +903,9 @@ static void mark_request(struct request *request, const struct line *line)
 static void handshake_request(struct request *request, enum redlock_command command,
                               const char *label, const struct redlock_login *with)
 {
-    const struct redlock_node node = { .login = *with };
+    const struct redlock_node asked = { .login = with ? *with : (struct redlock_login){ 0 } };
     struct resp_writer writer = begin_request(request, label);
-    (void)handshake_put(&writer, command, &node,
+    (void)handshake_put(&writer, command, &asked,
                         dice(4) == 0 ? plain_scripts_for_one_loaded() : plain_scripts_for_all(),
                         engines[0]);
     end_request(request, &writer);
