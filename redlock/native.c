@@ -14,11 +14,13 @@
  * S7: such a SET may shorten the time of a key, if it comes late and another was longer. So it is
  * sent only while all commands with this token have had the same TTL. Whichever is executed last
  * then ends last. A lock that was extended by another TTL, or that another process acquired, is not
- * extended on such a node.
+ * extended on such a node. Nobody can know what another process sends with a token that was handed
+ * to it, so whoever hands a token on no longer extends it.
  *
  * Plain locks of one resource without a ticket need no script to be acquired. All others need one,
- * so the node has no vote for them. A release wakes nobody there, and waiters try
- * again by themselves. */
+ * so the node has no vote for them. A release wakes nobody there, and waiters try again by
+ * themselves. An entry that a waiter took there before scripts were refused stays for its
+ * minute. */
 #include "native.h"
 
 /* ---- In the handshake ---- */
@@ -54,21 +56,23 @@ void native_put_question(struct resp_writer *w, const struct redlock_node *node)
     resp_text(w, "-");      /* No token, so a key that is there stays. */
 }
 
-/* True if the error is about the canary's key, so the node knows the command. */
-static bool is_about_key(const struct redlock_node *node, const struct wire_reply *reply)
+/* True if the error is about the canary's key, so the node knows the command, and the user may send
+ * it. Redis 7.0 says "NOPERM this user has no permissions to access one of the keys used as
+ * arguments", later servers "NOPERM No permissions to access a key". */
+static bool is_about_key(const struct wire_reply *reply)
 {
-    const char *name = node->identity.native == NATIVE_DELEX ? "'delex'" : "'delifeq'";
-
     return wire_begins(reply->text, reply->text_size, "MOVED ") > 0 ||
-           (wire_begins(reply->text, reply->text_size, "NOPERM ") > 0 && !wire_says(reply, name));
+           (wire_begins(reply->text, reply->text_size, "NOPERM ") > 0 && wire_says(reply, " key"));
 }
 
 enum redlock_answer native_read_answer(struct redlock_node *node, const struct wire_reply *reply)
 {
     REDLOCK_ASSERT(native_is_asked(node));
+    /* No key has that value, so 1 would be a DEL of anything. */
     if (reply->type != RESP_ERROR)
-        return reply->type == RESP_INTEGER ? REDLOCK_ANSWER_GRANTED : REDLOCK_ANSWER_WRONG;
-    if (is_about_key(node, reply)) return REDLOCK_ANSWER_GRANTED;
+        return reply->type == RESP_INTEGER && reply->integer == 0 ? REDLOCK_ANSWER_GRANTED
+                                                                  : REDLOCK_ANSWER_WRONG;
+    if (is_about_key(reply)) return REDLOCK_ANSWER_GRANTED;
     if (wire_ends_session(wire_class(reply->text, reply->text_size))) return REDLOCK_ANSWER_ERROR;
     node->step = node->identity.native == NATIVE_DELEX ? REDLOCK_COMMAND_NATIVE
                                                        : REDLOCK_COMMAND_EVAL;

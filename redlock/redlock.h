@@ -753,9 +753,10 @@ enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock
  * with every quorum that a rival could have won since, so nobody has. S17: only
  * redlock_start_release() removes its keys. However its extensions end, to forget it, to part from
  * it, to close the client or to acquire with the same lock again leaves every key as it is, since
- * the process that handed the token over may still hold the lock. BAD_RESOURCE, BAD_SET, BAD_KIND,
- * BAD_TOKEN; BAD_STATE unless the lock is idle, so a lock that was adopted in vain must be
- * forgotten first. */
+ * the process that handed the token over may still hold the lock. It must not extend it,
+ * since a node without scripts might make a longer TTL shorter (see native.c). BAD_RESOURCE,
+ * BAD_SET, BAD_KIND, BAD_TOKEN; BAD_STATE unless the lock is idle, so a lock that was adopted in
+ * vain must be forgotten first. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock,
                                   const struct redlock_request *what, const char *token,

@@ -305,7 +305,8 @@ enum redlock_answer wire_read_any(const struct redlock_asked *asked, const struc
     switch (asked->command) {
     case REDLOCK_COMMAND_LOAD_RELEASE:
     case REDLOCK_COMMAND_LOAD_EXTEND:  return granted_if(reply->type == RESP_BULK);
-    case REDLOCK_COMMAND_TRIAL:        return granted_if(reply->type == RESP_INTEGER);
+    case REDLOCK_COMMAND_TRIAL:
+    case REDLOCK_COMMAND_NATIVE:       return granted_if(reply->type == RESP_INTEGER);
     case REDLOCK_COMMAND_SUBSCRIBE:
         return granted_if(reply->type == RESP_ARRAY && reply->integer == 3);
     case REDLOCK_COMMAND_CANARY:

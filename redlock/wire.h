@@ -38,6 +38,7 @@
  * Extend, release:
  *     EVALSHA extend n resource... token ttl      :1 granted  :0 refused, not all of the
  *                                                             keys are ours
+ *     (without scripts: native.c)
  *     EVALSHA release n resource... token [entry] :1 granted, :2 and a waiter was woken, if an
  *                                                 entry or "" was given
  *                                                 :0 refused, no key there   :-1 refused, another's

@@ -619,7 +619,7 @@ static const char *right_answer(unsigned k, const struct asked *asked)
     case REDLOCK_COMMAND_LOAD_EXTEND:  return "$40\r\n" WIRE_EXTEND_SHA1 "\r\n";
     case REDLOCK_COMMAND_SUBSCRIBE:    return "*3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n";
     case REDLOCK_COMMAND_EXTEND:       return asked->native ? "+OK\r\n" : ":1\r\n";
-    case REDLOCK_COMMAND_NATIVE:
+    case REDLOCK_COMMAND_NATIVE:       return ":0\r\n";
     case REDLOCK_COMMAND_RELEASE:      return ":1\r\n";
     case REDLOCK_COMMAND_WAIT:
     case REDLOCK_COMMAND_PTTL:         return ":1234\r\n";

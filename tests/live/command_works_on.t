@@ -73,7 +73,7 @@ words_of() {
     dragonfly-old) echo 'only a plain lock works there, with --no-ticket|has no run_id: each client waits for the guard' ;;
     dragonfly | kvrocks) echo '-|has no run_id: each client waits for the guard' ;;
     garnet) echo 'start Garnet with --lua|runs no scripts, so it has no vote: ERR This instance has Lua' ;;
-    valkey-without-lua) echo 'load its module lua|UNSAFE  runs no scripts, so it has no vote: ERR Could not find scripting engine' ;;
+    valkey-without-lua) echo 'has no vote but on plain locks (lock one RESOURCE with --no-ticket|WARNING  runs no scripts, .*: ERR Could not find scripting engine.*load its module lua' ;;
     alibaba-proxy) echo 'set script_check_enable to 0 there|UNSAFE  runs no scripts, so it has no vote: ERR bad lua' ;;
     *-scriptless) echo 'has no vote but on plain locks (lock one RESOURCE with --no-ticket|WARNING  runs no scripts, so it has no vote but on plain' ;;
     upstash) echo 'INFO names no run_id|UNSAFE  has no vote: INFO names no run_id' ;;

@@ -50,6 +50,7 @@ my %products = (
             EVALSHA => sub { 'NOSCRIPT No matching script.' },
             map { ($_ => sub { "ERR Could not find scripting engine 'lua'" }) } 'EVAL', 'SCRIPT'
         },
+        native => 'DELIFEQ',
     },
     # src/server.cpp and replication.cpp at 603ebb27 (2024-03-21), with "active-replica yes".
     'keydb-active' => {

@@ -108,8 +108,10 @@ static bool runs_scripts(struct judging *j)
     enum survey_answer answer = survey_asked(j->node, FACT_SCRIPT_ANSWER);
 
     if (j->node->lacks_scripts) {
+        fix = text_lasting_advice(words);
         found(j, SEVERITY_WARNING,
-              "ACL SETUSER <user> +eval +evalsha; or lock one RESOURCE with --no-ticket",
+              fix ? fix
+                  : "ACL SETUSER <user> +eval +evalsha; or lock one RESOURCE with --no-ticket",
               "runs no scripts, so it has no vote but on plain locks: %s", words);
         return false;
     }

@@ -72,12 +72,21 @@ enum redlock_status notes_attempt_status(const struct session *session)
     return are_too_many(session, REDLOCK_TROUBLE_AHEAD) ? REDLOCK_NO_QUORUM : status;
 }
 
-/* It has a vote, but not on this lock. */
+static bool needs_scripts(const struct settings *settings)
+{
+    return settings->ticket || settings->name_count > 1 || settings->permits > 0 ||
+           settings->fair || settings->redisson || settings_is_any_shared(settings);
+}
+
+/* It has a vote, but not on this lock, or not on this extension. */
 static bool lacks_scripts(const struct session *session, unsigned k,
                           const struct redlock_node_view *node)
 {
+    bool is_extension = session->lock.round.command == REDLOCK_COMMAND_EXTEND;
+
     return node->lacks_scripts && node->trouble == REDLOCK_TROUBLE_NONE &&
-           redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_NOT_ASKED;
+           redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_NOT_ASKED &&
+           (is_extension || needs_scripts(session->settings));
 }
 
 /* A node that has restarted votes on plain locks earlier than on those with a ticket. */

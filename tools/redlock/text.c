@@ -220,7 +220,7 @@ const char *text_lasting_advice(const char *error)
         /* CmdStrings.cs at e508a416 */
         { "Lua scripting support disabled", "start Garnet with --lua" },
         { "runs no scripts, so it has no vote but",
-          "lock one RESOURCE with --no-ticket, or give it the right to EVAL and EVALSHA" },
+          "lock one RESOURCE with --no-ticket, or let it run scripts" },
         /* Dragonfly before August 2024 */
         { "tried accessing undeclared", "only a plain lock works there, with --no-ticket" },
         /* Alibaba's proxy */

@@ -274,7 +274,10 @@ TEST(an_error_about_the_key_shows_that_the_command_is_known)
     static const struct { const char *answer; bool is_known; } answers[] = {
         { "-NOPERM No permissions to access a key\r\n", true },
         { "-MOVED 1234 10.0.0.1:6379\r\n", true },
+        { "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n",
+          true },
         { "-NOPERM User u has no permissions to run the 'delex' command\r\n", false },
+        { "-NOPERM u has no ACL permissions\r\n", false },      /* Dragonfly. */
         { "-ERR syntax error\r\n", false },
         { ":0\r\n", true },
     };
@@ -313,6 +316,7 @@ TEST(another_answer_or_one_that_ends_any_session_ends_this_one)
 {
     static const struct { const char *answer; enum redlock_trouble trouble; } answers[] = {
         { "+OK\r\n", REDLOCK_TROUBLE_PROTOCOL },
+        { ":1\r\n", REDLOCK_TROUBLE_PROTOCOL },     /* It has deleted something. */
         { "-NOAUTH Authentication required.\r\n", REDLOCK_TROUBLE_NOAUTH },
     };
 
