@@ -76,10 +76,10 @@ struct redlock_kind {
     /* True if node k may know it by either of two tokens. */
     bool (*has_two_tokens_on)(const struct redlock_lock *lock, unsigned k);
 
-    /* An answer to an extension has arrived. If none will arrive any more, not_told
-     * is called instead. */
+    /* An answer to an extension has arrived. If none will arrive any more, to this or another
+     * command with a TTL, not_told is called instead. */
     void (*extended)(const struct answer *a);
-    void (*not_told)(struct redlock_lock *lock, unsigned k);
+    void (*not_told)(struct redlock_lock *lock, unsigned k, enum redlock_command command);
 
     /* An extension has ended. Returns the status to report. PENDING: it is to be extended once
      * more, to make up for it. */

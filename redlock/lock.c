@@ -144,7 +144,8 @@ void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_ask
     lock->asking &= (uint16_t)~bit_of(k);
     if (is_with_ttl((enum redlock_command)asked->command)) {
         stake_note_end(r, lock);
-        if (lock->kind->not_told) lock->kind->not_told(lock, k);
+        if (lock->kind->not_told)
+            lock->kind->not_told(lock, k, (enum redlock_command)asked->command);
     }
     if (r->waking && wire_gives_back(asked)) r->waking->keep_entry(lock, k);
     if (stake->state == STAKE_LEAVING) stake_owe(r, lock, k);

@@ -688,8 +688,9 @@ enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, u
  * no quorum has granted, until an extension has succeeded, or, if the connections to a quorum broke
  * meanwhile, until the lock is released. It also refuses to acquire the lock, or a set with one of
  * its resources, in another role while anything of it may be on a node, which means until it is
- * idle, or its TTL has run out everywhere. If the answers to two changes in a row are lost with
- * their connection, the role before both may stay on that node until its TTL ends. */
+ * idle, or its TTL has run out everywhere. A node that has missed a change is let go at the next
+ * one. If a change is lost with its connection, and another follows, the role before both may stay
+ * on that node until its TTL ends. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_start_upgrade(struct redlock *r, struct redlock_lock *lock,
                                           uint64_t now_us);

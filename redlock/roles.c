@@ -72,6 +72,31 @@ static void send_as_text(const struct redlock *r, struct redlock_lock *lock)
             lock->stakes[k].form = REDLOCK_FORM_BY_TEXT;
 }
 
+/* True if a command that names the lock's present token may have been sent to node k. */
+static bool may_know_present_token(struct redlock *r, const struct redlock_lock *lock, unsigned k)
+{
+    bool may = (lock->stakes[k].strays & STRAYS_ROLE) != 0;
+
+    for (unsigned i = 0; i < r->nodes[k].asked_count; i++) {
+        const struct redlock_asked *asked = node_asked_at(&r->nodes[k], &r->config, i);
+
+        may = may || (asked->lock == lock && asked->command == REDLOCK_COMMAND_EXTEND);
+    }
+    return may;
+}
+
+/* S5: a node that has missed a change is not to know the lock by three tokens. What it may have is
+ * released like a key of an older attempt, and is no part of the promise. S17: if that was somebody
+ * else's, it is left to its TTL. */
+static void let_go_of_older_token(struct redlock *r, struct redlock_lock *lock)
+{
+    for (unsigned k = 0; k < r->node_count && !lock->is_adopted; k++)
+        if (lock->stakes[k].state == STAKE_PLACED && kind_has_two_tokens_on(lock, k) &&
+            !may_know_present_token(r, lock, k))
+            stake_let_go(r, lock, k);
+    REDLOCK_ASSERT(is_known_to_quorum(r, lock));
+}
+
 /* Like an extension by the lock's TTL. The lock has another token in its other role (S6). */
 static enum redlock_status change_role(struct redlock *r, struct redlock_lock *lock,
                                        enum shared_role role, uint64_t now_us)
@@ -88,6 +113,7 @@ static enum redlock_status change_role(struct redlock *r, struct redlock_lock *l
     stake_use_scripts(r);
     lock_start(r, lock);
     lock->is_quiet = false;
+    let_go_of_older_token(r, lock);
     shared_change_token(r, lock, token);
     shared_become(lock, role);
     extend_begin(r, lock, lock->ttl_ms);

@@ -361,6 +361,17 @@ static void fair_answer(struct redlock *r, const struct answer *a)
     if (lock->phase == REDLOCK_PHASE_WAITING) choose_time(r, lock);
 }
 
+/* S5: an earlier poll's key may be there as well, and a release that finds it proves nothing about
+ * this one. A full count stays. */
+static void fair_not_told(struct redlock_lock *lock, unsigned k, enum redlock_command command)
+{
+    struct redlock_stake *stake = &lock->stakes[k];
+
+    REDLOCK_ASSERT(command != REDLOCK_COMMAND_ACQUIRE || (stake->strays & STRAYS_COUNT) > 0);
+    if (command == REDLOCK_COMMAND_ACQUIRE && (stake->strays & STRAYS_COUNT) < STRAYS_COUNT)
+        stake->strays++;
+}
+
 /* At the doorway it may get a number. A lock that has a turn is in the queues by its number, or
  * without one. */
 static bool fair_can_be_called(const struct redlock_lock *lock)
@@ -379,5 +390,5 @@ const struct redlock_kind redlock_fair = {
     .rows = fair_rows,
     .has_own_keys = true, .keeps_place = true,
     .check = fair_check, .begin_round = fair_begin_round, .place = fair_place,
-    .answered = fair_answer, .stay = fair_stay, .waiting = &fair_waiting
+    .answered = fair_answer, .not_told = fair_not_told, .stay = fair_stay, .waiting = &fair_waiting
 };

@@ -187,9 +187,10 @@ static void shared_extended(const struct answer *a)
     if (is_told && !has_role(a->lock, SHARED_UPGRADING)) forget_old_token(a->lock, a->k);
 }
 
-static void shared_not_told(struct redlock_lock *lock, unsigned k)
+static void shared_not_told(struct redlock_lock *lock, unsigned k, enum redlock_command command)
 {
-    if (shared_has_two_tokens_on(lock, k)) lock->stakes[k].strays |= STRAYS_ROLE;
+    if (command == REDLOCK_COMMAND_EXTEND && shared_has_two_tokens_on(lock, k))
+        lock->stakes[k].strays |= STRAYS_ROLE;
 }
 
 /* ---- Another role ---- */

@@ -197,18 +197,21 @@ static bool has_question(const struct cluster_client *client, unsigned node)
     return false;
 }
 
-/* Pushes messages that nobody has asked for to everybody. */
+/* Pushes messages that nobody has asked for to everybody, but to a client that would take it for
+ * the answer to a question, and the answer for that to its next command. */
 static void push_nonsense(struct sim_world *world, unsigned node)
 {
     static const char text[] = "+HELLO\r\n";
-    const struct cluster *cluster = world->cluster;
+    struct cluster *cluster = world->cluster;
     for (size_t i = 0; i < cluster->connection_count; i++) {
-        const struct cluster_connection *connection = cluster->connections[i];
-        if (connection->node == node && !connection->node_left && !connection->client_left &&
-            !has_question(&cluster->clients[connection->client], node))
+        struct cluster_connection *connection = cluster->connections[i];
+        if (connection->node != node || connection->node_left ||
+            has_question(&cluster->clients[connection->client], node))
+            continue;
+        if (!connection->client_left)
             world->nonsense[connection->client][connection->line] = connection->number;
+        cluster_push_to(cluster, connection, text, sizeof text - 1);
     }
-    cluster_push(world->cluster, node, text, sizeof text - 1);
 }
 
 static void talk_nonsense(struct sim_world *world, const struct sim_fault *fault)

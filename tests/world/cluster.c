@@ -1290,13 +1290,19 @@ void cluster_publish(struct cluster *cluster, unsigned node, const char *channel
             session_flush(cluster, cluster->connections[i]);
 }
 
+void cluster_push_to(struct cluster *cluster, struct cluster_connection *connection,
+                     const void *bytes, size_t size)
+{
+    model_bytes_add(&connection->session.out, bytes, size);
+    session_flush(cluster, connection);
+}
+
 void cluster_push(struct cluster *cluster, unsigned node, const void *bytes, size_t size)
 {
     for (size_t i = 0; i < cluster->connection_count; i++) {
         struct cluster_connection *connection = cluster->connections[i];
-        if (connection->node != node || connection->node_left) continue;
-        model_bytes_add(&connection->session.out, bytes, size);
-        session_flush(cluster, connection);
+        if (connection->node == node && !connection->node_left)
+            cluster_push_to(cluster, connection, bytes, size);
     }
 }
 

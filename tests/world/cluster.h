@@ -296,7 +296,9 @@ void cluster_node_resume(struct cluster *cluster, unsigned node);
 /* For a stranger. */
 void cluster_publish(struct cluster *cluster, unsigned node, const char *channel,
                      const char *message);
-/* Nobody has asked for them. */
+/* Nobody has asked for them. The first sends them on one connection, the second on all. */
+void cluster_push_to(struct cluster *cluster, struct cluster_connection *connection,
+                     const void *bytes, size_t size);
 void cluster_push(struct cluster *cluster, unsigned node, const void *bytes, size_t size);
 
 /* Breaks the connection now. Bytes on their way to the node arrive nevertheless, or do not. */

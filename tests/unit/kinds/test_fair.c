@@ -1135,6 +1135,32 @@ TEST(s5_polls_that_no_answer_tells_of_are_expected_behind_the_release)
     }
 }
 
+/* Node 1 has granted a poll, and executes the next one when the first release has found the key. */
+TEST(s5_a_key_of_a_poll_that_was_answered_is_not_the_one_of_a_poll_that_was_not)
+{
+    CLUSTER_OF(3, 1, (void)0);
+
+    RIVAL(0, "door", 60000);
+    RIVAL(2, "door", 60000);
+    START_FAIR(0, REDLOCK_FOREVER);
+    RUN_MS(50);
+    CHECK_STR(cluster_key(cluster, 1, "door") ? "ours" : NULL, "ours");
+    CHECK_INT(LOCK(0)->stakes[1].strays, 0);
+    DELAY_US(1, 400000);
+    RUN_WHILE(LOCK(0)->stakes[1].strays == 0, 5000);
+    cluster_reset(cluster, 0, 1, true);
+    DELAY_US(1, 0);
+    RUN_MS(100);
+    cluster_cancel(cluster, 0, 0);
+    RUN_MS(50);
+    EXPECT_KEY_ABSENT(1, "door");
+    RUN_MS(400);
+    CHECK(cluster_key(cluster, 1, "door") != NULL);
+    RUN_MS(2000);
+    CHECK(IDLE(0));
+    EXPECT_KEY_ABSENT(1, "door");
+}
+
 /* Node 1 answers all of them, but late. */
 TEST(a_fair_lock_may_have_more_polls_under_way_than_are_counted)
 {

@@ -1053,6 +1053,85 @@ TEST(s22_an_upgrade_behind_one_that_was_cancelled_waits_for_an_extension_that_su
     CHECK_INT(start_upgrade(cluster, 0), REDLOCK_BAD_STATE);
 }
 
+/* The writer's SET is on its way to node 2, which misses the downgrade. The upgrade gives the node
+ * the token of no third role: the key of the first is released there. */
+TEST(s5_a_node_that_has_missed_a_change_of_role_is_released_before_the_next)
+{
+    for (unsigned has_answered = 0; has_answered < 2; has_answered++) {
+        SHARING(3, 1);
+        TAP_CONTEXT("the SET was %s", has_answered ? "answered" : "not answered");
+        if (!has_answered) HANG(2);
+        ACQUIRE(0, "door", DOOR_TTL);
+        RUN_MS(5);
+        HANG(2);
+        cluster_reset(cluster, 0, 2, true);
+        DOWNGRADE(0);
+        EXPECT_STATUS(0, REDLOCK_OK);
+        RUN_MS(1000);
+        RESUME(2);
+        RUN_MS(1000);
+        CHECK(cluster_key(cluster, 2, "door") &&
+              strcmp(cluster_key(cluster, 2, "door"), "~shared") != 0);
+        UPGRADE(0);
+        EXPECT_STATUS(0, REDLOCK_OK);
+        RUN_MS(5000);
+        EXPECT_KEY_ABSENT(2, "door");
+        EXPECT_HELD(0);
+        RELEASE(0);
+        RUN_MS(5000);
+        NO_KEYS();
+    }
+}
+
+TEST(s17_a_node_of_an_adopted_lock_that_has_missed_a_change_of_role_is_left)
+{
+    SHARING(3, 2);
+    char token[REDLOCK_TOKEN_TEXT + 1];
+
+    ACQUIRE(0, "door", DOOR_TTL);
+    redlock_token(LOCK(0), token);
+    RUN_MS(5);
+    cluster_forget(cluster, 0, 0);
+    CHECK_INT(cluster_adopt(cluster, 1, 0, "door", token), REDLOCK_OK);
+    EXTEND(1, DOOR_TTL);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    RUN_MS(5);
+    HANG(2);
+    RESET(1, 2);
+    DOWNGRADE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    RUN_MS(1000);
+    RESUME(2);
+    RUN_MS(1000);
+    UPGRADE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    RUN_MS(1000);
+    CHECK(cluster_key(cluster, 2, "door") &&
+          strncmp(cluster_key(cluster, 2, "door"), token, REDLOCK_TOKEN_TEXT) == 0);
+}
+
+/* It may know the lock by its present token, which a release of the older one would leave there. */
+TEST(s5_a_node_whose_answer_to_a_change_of_role_was_lost_takes_part_in_the_next)
+{
+    SHARING(3, 1);
+    ACQUIRE(0, "door", DOOR_TTL);
+    RUN_MS(5);
+    DEAFEN(2);
+    DOWNGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RESET(0, 2);
+    HEAL(2);
+    RUN_MS(100);
+    CHECK_STR(cluster_key(cluster, 2, "door"), "~shared");
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    EXPECT_KEYS("door", 3);
+    RELEASE(0);
+    RUN_MS(5);
+    NO_KEYS();
+}
+
 /* Otherwise the token that lies there would be forgotten for one that never came. */
 TEST(s5_a_role_of_which_no_quorum_has_heard_is_not_changed_before_an_extension)
 {

@@ -172,6 +172,11 @@ TEST(worlds_in_which_long_soaks_found_a_rule_broken_break_none)
         { 1795897670000014, SIM_CLASS_COUNT },
         /* So was what came instead of the answer to a mark that was over. */
         { 1795908401000828, SIM_CLASS_PERIODS },
+        { 1795917820001112, SIM_CLASS_PERIODS },    /* And what came before the answer. */
+        /* A node that had missed a change of role was to know three tokens. */
+        { 1795913139000137, SIM_CLASS_READERS },
+        /* A key of a poll that was answered was taken for the one of a poll that was not. */
+        { 1795913919000882, SIM_CLASS_FAIR },
     };
     struct sim_totals totals = { 0 };
     for (size_t i = 0; i < sizeof found / sizeof found[0]; i += tap_sample()) {
