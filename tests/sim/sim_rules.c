@@ -50,16 +50,18 @@ static bool stands(const struct cluster *cluster, uint64_t number)
 }
 
 /* Is the debt still good by which a token would be removed from the node? It is until the TTL has
- * passed since the attempt began, by the client's clock; and since the SET was answered, as it was
- * if nothing is under way on its connection. */
+ * passed since the attempt began, or since the connection was closed, by the client's clock; and
+ * since the SET was answered, as it was if nothing is under way on its connection. */
 static bool is_owed(struct sim_world *world, const struct sim_token *token, unsigned node,
                     uint64_t expires_ms)
 {
     const bool may_step = sim_fault_is_in(SIM_FAULT_STEP_BACK, world->options.class);
     const uint64_t slack_us = 2 * MS + (may_step ? SIM_CLOCK_BACK_US : 0);
-    if (token->started_at == 0) return false;
-    if (now_of(world, token->client) < token->started_at + (uint64_t)token->ttl_ms * MS)
-        return true;
+    uint64_t sent_at = token->started_at;
+    if (sent_at == 0) return false;
+    /* A fair lock's later rounds have the same token. */
+    if (token->left_at[node] > 0 && token->left_at[node] < sent_at) sent_at = token->left_at[node];
+    if (now_of(world, token->client) < sent_at + (uint64_t)token->ttl_ms * MS) return true;
     return stands(world->cluster, token->connection[node]) &&
            expires_ms * MS > cluster_node_now(world->cluster, node) + slack_us;
 }
@@ -265,6 +267,7 @@ static void note_set(struct sim_world *world, const struct cluster_connection *c
     }
     if (!call->did) return;
     token->set_at[connection->node] = world->cluster->now_us;
+    token->left_at[connection->node] = connection->client_left ? connection->left_at : 0;
     if (connection->client_left) token->stale |= (uint8_t)(1 << connection->node);
 }
 

@@ -85,7 +85,8 @@ struct sim_token {
     uint64_t extended_at[SIM_NODES_MAX];    /* A time of the client's clock. */
     uint64_t released_on[SIM_NODES_MAX];    /* The connection that brought the release. */
     bool is_adopted;
-    /* Its lock has changed its role twice since. A node that missed that leaves it to its TTL. */
+    /* Its lock has changed its role twice since. Where the answer to the first change was lost it may
+     * stay until its TTL ends. */
     bool is_superseded;
     uint8_t misses[SIM_NODES_MAX];          /* How many releases found nothing. */
     uint64_t connection[SIM_NODES_MAX];     /* The connection that brought the SET. */
@@ -96,6 +97,8 @@ struct sim_token {
     uint64_t queued_at[SIM_NODES_MAX];
     /* By the client's clock, when the first SET arrived and when the attempt began; 0: unknown. */
     uint64_t first_at, started_at;
+    /* By the client's clock, when it closed the connection that brought the SET; 0: it had not. */
+    uint64_t left_at[SIM_NODES_MAX];
     uint32_t ttl_ms;
 };
 

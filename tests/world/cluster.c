@@ -270,6 +270,7 @@ static void node_leaves(struct cluster_connection *connection)
 static void client_leaves(struct cluster *cluster, struct cluster_connection *connection)
 {
     connection->client_left = true;
+    connection->left_at = cluster_client_now(cluster, connection->client);
     cluster->lines[connection->client][connection->line] = NULL;
     pipe_clear(&connection->to_client);
     model_bytes_free(&connection->arrived);

@@ -120,6 +120,7 @@ struct cluster_connection {
     uint64_t number;                /* No other connection has it. */
     bool open;                      /* Stands; before that connect_at is when it will. */
     bool client_left, node_left;    /* Has closed its end, or never had it. */
+    uint64_t left_at;               /* When the client did, by its clock. */
     uint64_t connect_at;
     struct cluster_pipe to_node, to_client;
     struct model_bytes arrived;     /* Bytes in the client's socket. */

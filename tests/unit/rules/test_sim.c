@@ -177,6 +177,7 @@ TEST(worlds_in_which_long_soaks_found_a_rule_broken_break_none)
         { 1795913139000137, SIM_CLASS_READERS },
         /* A key of a poll that was answered was taken for the one of a poll that was not. */
         { 1795913919000882, SIM_CLASS_FAIR },
+        { 1795922111000438, SIM_CLASS_FAIR },   /* The TTL of a late poll began when it was sent. */
     };
     struct sim_totals totals = { 0 };
     for (size_t i = 0; i < sizeof found / sizeof found[0]; i += tap_sample()) {
