@@ -606,7 +606,7 @@ struct redlock_node_view redlock_view_node(const struct redlock *r, unsigned k, 
 
     view.is_settled = node->settled;
     view.run_id = run_id_of(r, node);
-    view.lacks_scripts = native_is(r, k);
+    view.lacks_scripts = native_is(&r->nodes[k]);
     view.gives_tickets = !view.lacks_scripts && node_votes(node, &r->config, true, now_us);
     view.trouble = node_trouble(node, &r->config, now_us);
     return view;

@@ -1,5 +1,5 @@
 /* A server may refuse to run scripts. Its users can still lock there if it has a command that
- * compares and deletes, which the handshake finds out before anything is won:
+ * compares and deletes. S5: the handshake finds that out before anything is won.
  *
  *     DELEX resource IFEQ token       Redis 8.4 (redis PR 14435), Valkey 9.2 (valkey PR 4607)
  *     DELIFEQ resource token          Valkey 9.0 (valkey PR 1975)
@@ -39,16 +39,11 @@ bool native_is_begun(struct redlock_node *node, enum redlock_command command,
     return true;
 }
 
-bool native_is_asked(const struct redlock_node *node)
-{
-    return node->identity.native > NATIVE_NONE;
-}
-
 void native_put_question(struct resp_writer *w, const struct redlock_node *node)
 {
     bool is_delex = node->identity.native == NATIVE_DELEX;
 
-    REDLOCK_ASSERT(native_is_asked(node));
+    REDLOCK_ASSERT(native_is(node));
     resp_command(w, is_delex ? 4 : 3);
     resp_text(w, is_delex ? "DELEX" : "DELIFEQ");
     resp_text(w, REDLOCK_CANARY);
@@ -67,17 +62,16 @@ static bool is_about_key(const struct wire_reply *reply)
 
 enum redlock_answer native_read_answer(struct redlock_node *node, const struct wire_reply *reply)
 {
-    REDLOCK_ASSERT(native_is_asked(node));
+    REDLOCK_ASSERT(native_is(node));
     /* No key has that value, so 1 would be a DEL of anything. */
     if (reply->type != RESP_ERROR)
         return reply->type == RESP_INTEGER && reply->integer == 0 ? REDLOCK_ANSWER_GRANTED
                                                                   : REDLOCK_ANSWER_WRONG;
     if (is_about_key(reply)) return REDLOCK_ANSWER_GRANTED;
     if (wire_ends_session(wire_class(reply->text, reply->text_size))) return REDLOCK_ANSWER_ERROR;
-    node->step = node->identity.native == NATIVE_DELEX ? REDLOCK_COMMAND_NATIVE
-                                                       : REDLOCK_COMMAND_EVAL;
     node->identity.native =
         node->identity.native == NATIVE_DELEX ? NATIVE_DELIFEQ : NATIVE_NONE;
+    node->step = native_is(node) ? REDLOCK_COMMAND_NATIVE : REDLOCK_COMMAND_EVAL;
     return REDLOCK_ANSWER_GRANTED;
 }
 
@@ -92,7 +86,7 @@ static bool has_one_ttl(const struct redlock_lock *lock)
 
 bool native_lacks(const struct redlock *r, const struct redlock_lock *lock, unsigned k)
 {
-    return native_is(r, k) && (kind_row(r, lock, KIND_ACQUIRE)->text || !has_one_ttl(lock));
+    return native_is(&r->nodes[k]) && (kind_row(r, lock, KIND_ACQUIRE)->text || !has_one_ttl(lock));
 }
 
 static void put_delex(struct resp_writer *w, const struct wire_subject *s)
@@ -162,5 +156,5 @@ const struct wire_row *native_row(const struct redlock *r, struct redlock_lock *
     case REDLOCK_COMMAND_EXTEND:  lock->has_other_ttl = !has_one_ttl(lock); break;
     default:                      break;
     }
-    return native_is(r, k) ? row_without_script(r, lock, k, row) : row;
+    return native_is(&r->nodes[k]) ? row_without_script(r, lock, k, row) : row;
 }

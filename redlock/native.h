@@ -13,10 +13,10 @@ enum native {
     NATIVE_DELIFEQ
 };
 
-/* True if node k runs no scripts. */
-static inline bool native_is(const struct redlock *r, unsigned k)
+/* True if the node runs no scripts, and has such a command, or is being asked for it. */
+static inline bool native_is(const struct redlock_node *node)
 {
-    return r->nodes[k].identity.native > NATIVE_NONE;
+    return node->identity.native > NATIVE_NONE;
 }
 
 /* ---- In the handshake ---- */
@@ -25,9 +25,6 @@ static inline bool native_is(const struct redlock *r, unsigned k)
  * and the handshake goes on with NATIVE. */
 REDLOCK_PRIVATE bool native_is_begun(struct redlock_node *node, enum redlock_command command,
                                      const struct wire_reply *reply);
-
-/* True if the handshake has to ask for such a command. */
-REDLOCK_PRIVATE bool native_is_asked(const struct redlock_node *node);
 
 /* The question, and its answer. After the last one in vain the handshake asks for scripts again,
  * whose refusal is then the reason that a person sees. */

@@ -589,9 +589,7 @@ static void describe_guard(const struct redlock_node *node, const struct redlock
 /* Of a node that has a vote. */
 static void describe_vote(const struct redlock_node *node, struct words *w)
 {
-    bool lacks_scripts = node->identity.native > NATIVE_NONE;
-
-    add_words(w, lacks_scripts ? "runs no scripts, so it has no vote but on plain locks" : "ok");
+    add_words(w, native_is(node) ? "runs no scripts, so it has no vote but on plain locks" : "ok");
 }
 
 static const char *reason_text(unsigned reason)

@@ -221,8 +221,8 @@ enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock 
         return REDLOCK_EXTENSION_LIMIT;
     lock_start(r, lock);
     lock->is_quiet = false;
-    lock->ttl_ms = ttl_ms;
     extend_begin(r, lock, ttl_ms);
+    if (lock->queued != 0) lock->ttl_ms = ttl_ms;   /* Somebody is asked for it. */
     lock_judge(r, lock);
     REDLOCK_LOOK_AT_LOCK(r, lock);
     return REDLOCK_OK;

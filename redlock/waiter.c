@@ -71,7 +71,7 @@ static void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigne
                          lock->line.arrived_at != 0 && !lock->is_yielding;
 
     if (!wants_entries || !is_open(r, k) || r->nodes[k].state != NODE_READY) return;
-    if (native_is(r, k)) return;        /* It is a script's work. */
+    if (native_is(&r->nodes[k])) return;        /* It is a script's work. */
     REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_WAITING && lock->stakes[k].state == STAKE_NONE);
     /* It asks when the channel's subscription is confirmed. */
     if (waiting_of(lock)->listen) {

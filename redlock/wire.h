@@ -38,10 +38,10 @@
  * Extend, release:
  *     EVALSHA extend n resource... token ttl      :1 granted  :0 refused, not all of the
  *                                                             keys are ours
- *     (without scripts: native.c)
  *     EVALSHA release n resource... token [entry] :1 granted, :2 and a waiter was woken, if an
  *                                                 entry or "" was given
  *                                                 :0 refused, no key there   :-1 refused, another's
+ *     other commands where no script runs (see native.c)
  *     EVAL in place of EVALSHA when the answer was -NOSCRIPT, or always where no script was loaded
  * Wait:
  *     EVALSHA wait n resource... entry arrived life modes :ms     as PTTL of what is free last;

@@ -61,7 +61,7 @@ bool plain_is_load_left_out(enum redlock_command command, const struct redlock_n
 {
     switch (command) {
     case REDLOCK_COMMAND_TRIAL:     return node->is_subscription || !node->login.managed;
-    case REDLOCK_COMMAND_NATIVE:    return !native_is_asked(node);
+    case REDLOCK_COMMAND_NATIVE:    return !native_is(node);
     case REDLOCK_COMMAND_CANARY:
     case REDLOCK_COMMAND_PROMOTION: return true;
     default:                        return node->is_subscription;

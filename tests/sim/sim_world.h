@@ -85,8 +85,8 @@ struct sim_token {
     uint64_t extended_at[SIM_NODES_MAX];    /* A time of the client's clock. */
     uint64_t released_on[SIM_NODES_MAX];    /* The connection that brought the release. */
     bool is_adopted;
-    /* Its lock has changed its role twice since. Where the answer to the first change was lost it may
-     * stay until its TTL ends. */
+    /* Its lock has changed its role twice since. Where the answer to the first change was
+     * lost, it may stay until its TTL ends. */
     bool is_superseded;
     uint8_t misses[SIM_NODES_MAX];          /* How many releases found nothing. */
     uint64_t connection[SIM_NODES_MAX];     /* The connection that brought the SET. */

@@ -131,22 +131,13 @@ static enum redlock_status finish_acquire(struct session *session)
     return REDLOCK_CANCELLED;
 }
 
-/* Of several resources one that is shared makes the lock a shared one. */
-static const struct redlock_kind *kind_of(const struct settings *settings)
-{
-    if (settings->redisson)    return &redlock_redisson;
-    if (settings->fair)        return &redlock_fair;
-    if (settings->permits > 0) return &redlock_permits;
-    return settings_is_any_shared(settings) ? &redlock_shared : &redlock_plain;
-}
-
 static struct redlock_request request_of(struct session *session)
 {
     const struct settings *settings = session->settings;
 
     assert(settings->name_count > 0 && settings->name_count <= REDLOCK_SET_MAX);
     return (struct redlock_request){
-        .kind = kind_of(settings),
+        .kind = settings_kind(settings),
         .resource = session->set[0].bytes,
         .resource_size = session->set[0].size,
         .set = settings->name_count > 1 ? session->set : NULL,

@@ -74,8 +74,8 @@ enum redlock_status notes_attempt_status(const struct session *session)
 
 static bool needs_scripts(const struct settings *settings)
 {
-    return settings->ticket || settings->name_count > 1 || settings->permits > 0 ||
-           settings->fair || settings->redisson || settings_is_any_shared(settings);
+    return settings->ticket || settings->name_count > 1 ||
+           settings_kind(settings) != &redlock_plain;
 }
 
 /* It has a vote, but not on this lock, or not on this extension. */

@@ -91,6 +91,15 @@ static inline bool settings_is_any_shared(const struct settings *settings)
     return is_any;
 }
 
+/* Of several resources one that is shared makes the lock a shared one. */
+static inline const struct redlock_kind *settings_kind(const struct settings *settings)
+{
+    if (settings->redisson)    return &redlock_redisson;
+    if (settings->fair)        return &redlock_fair;
+    if (settings->permits > 0) return &redlock_permits;
+    return settings_is_any_shared(settings) ? &redlock_shared : &redlock_plain;
+}
+
 /* Nobody needs the list of nodes and the password any longer. */
 void settings_wipe_secrets(struct settings *settings);
 

@@ -103,6 +103,10 @@ TEST(s7_no_other_ttl_than_the_locks_is_sent_to_a_node_without_scripts)
         STORY_NODES CHECK_INT(CALLS(story_k, "EXTEND"), 0);
         EXTEND(0, TTL_MS);              /* Nothing else was sent to anybody. */
         EXPECT_STATUS(0, REDLOCK_OK);
+        EXTEND(0, others[i]);           /* Nor is it what a keeper sends. */
+        CHECK_INT(redlock_keep(ENGINE(0), LOCK(0), 0, CLIENT_NOW(0)), REDLOCK_OK);
+        RUN_MS(5 * TTL_MS);
+        EXPECT_HELD(0);
         RELEASE(0);
     }
 }
