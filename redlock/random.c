@@ -40,7 +40,6 @@ REDLOCK_WRAPS void store_random(struct redlock *r, const uint8_t *bytes, size_t 
     size_t kept = size < room ? size : room;
     uint32_t dice = r->dice;
 
-    if (kept == 0) return;
     copy_bytes(r->entropy + r->entropy_size, bytes, kept);
     r->entropy_size = (uint8_t)(r->entropy_size + kept);
     /* FNV-1a, so that delays reveal no byte. */

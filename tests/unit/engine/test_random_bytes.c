@@ -1,4 +1,5 @@
 /* Random bytes. Tests what waits for them, and what becomes of an operation when none come. */
+#include "../../../redlock/random.h"
 #include "../../world/story.h"
 
 enum { DOOR_TTL = 10000 };
@@ -153,6 +154,45 @@ TEST(random_bytes_come_one_by_one_as_well)
     }
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+/* ---- The store itself ---- */
+
+TEST(random_bytes_that_do_not_fit_in_the_store_are_left_out)
+{
+    uint8_t bytes[2 * REDLOCK_ENTROPY_MAX];
+    struct redlock r = { .dice = 1 };
+    for (unsigned i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)(i + 1);
+    store_random(&r, bytes, REDLOCK_TOKEN_SIZE);
+    store_random(&r, bytes + REDLOCK_TOKEN_SIZE, sizeof bytes - REDLOCK_TOKEN_SIZE);
+    CHECK_INT(r.entropy_size, REDLOCK_ENTROPY_MAX);
+    CHECK_INT(memcmp(r.entropy, bytes, REDLOCK_ENTROPY_MAX), 0);
+}
+
+TEST(s6_random_bytes_that_were_drawn_are_gone)
+{
+    static const uint8_t nothing[REDLOCK_TOKEN_SIZE];
+    uint8_t bytes[2 * REDLOCK_TOKEN_SIZE], drawn[REDLOCK_TOKEN_SIZE];
+    struct redlock r = { .dice = 1 };
+    memset(bytes, 'x', sizeof bytes);
+    store_random(&r, bytes, sizeof bytes);
+    CHECK(draw_token(&r, drawn));
+    CHECK_INT(memcmp(drawn, bytes, sizeof drawn), 0);
+    CHECK_INT(memcmp(r.entropy, bytes, sizeof drawn), 0);
+    CHECK_INT(memcmp(r.entropy + sizeof drawn, nothing, sizeof nothing), 0);
+    CHECK(draw_random(&r, drawn, sizeof drawn));
+    CHECK_INT(memcmp(r.entropy, nothing, sizeof nothing), 0);
+    CHECK(!draw_random(&r, drawn, 1));
+}
+
+TEST(random_bytes_for_a_token_are_as_many_as_it_has)
+{
+    uint8_t token[REDLOCK_TOKEN_SIZE] = { 0 };
+    struct redlock r = { .dice = 1 };
+    store_random(&r, token, REDLOCK_TOKEN_SIZE - 1);
+    CHECK(!draw_token(&r, token));
+    store_random(&r, token, 1);
+    CHECK(draw_token(&r, token));
 }
 
 TAP_MAIN
