@@ -12,9 +12,10 @@ enum {
 
 /* ---- Questions that are refused ---- */
 
+/* What is behind the z becomes no letter. */
 static uint8_t upper_case(uint8_t byte)
 {
-    return byte >= 'a' && byte <= 'z' ? (uint8_t)(byte - ('a' - 'A')) : byte;
+    return byte >= 'a' ? (uint8_t)(byte - ('a' - 'A')) : byte;
 }
 
 static bool is_word(const struct redlock_name *argument, const char *word)

@@ -319,7 +319,7 @@ TEST(a_long_reply_passes_through_a_small_buffer_that_is_emptied_in_time)
 TEST(a_question_that_would_change_the_connection_is_refused)
 {
     static const char *const words[] = {
-        "SELECT", "select", "AUTH", "HELLO", "RESET", "QUIT", "MULTI", "EXEC", "DISCARD", "MONITOR",
+        "SELECT", "select", "auth", "HELLO", "RESET", "QUIT", "MULTI", "EXEC", "DISCARD", "MONITOR",
         "SYNC", "PSYNC", "REPLCONF",
         "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE"
     };
@@ -334,6 +334,18 @@ TEST(a_question_that_would_change_the_connection_is_refused)
     }
     CHECK_INT(ask(cluster, &question, 0, skip, 3), REDLOCK_BAD_QUESTION);
     CHECK_INT(ask(cluster, &question, 0, list, 2), REDLOCK_OK);
+}
+
+TEST(client_and_reply_are_refused_only_together)
+{
+    static const struct redlock_name words[] = { WORD("CLIENT"), WORD("REPLY"), WORD("REPLY") };
+    struct redlock_question question;
+    CLUSTER(N);
+    CHECK_INT(ask(cluster, &question, 0, words, 1), REDLOCK_OK);
+    redlock_forget_question(ENGINE(0), &question);
+    CHECK_INT(ask(cluster, &question, 0, words + 1, 2), REDLOCK_OK);
+    redlock_forget_question(ENGINE(0), &question);
+    CHECK_INT(ask(cluster, &question, 0, words, 2), REDLOCK_BAD_QUESTION);
 }
 
 TEST(a_question_that_cannot_be_sent_is_refused)
@@ -353,27 +365,30 @@ TEST(a_question_that_cannot_be_sent_is_refused)
 
 TEST(a_word_that_is_like_a_refused_one_is_asked)
 {
-    static const struct redlock_name words[] = { WORD("EXE\x7f"), WORD("EXE~") };
+    static const struct redlock_name words[] = { WORD("EXE\x7f"), WORD("EXE~"), WORD("EXE"),
+                                                WORD("EXECS") };
     struct redlock_question question;
     CLUSTER(N);
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
         CHECK_INT(ask(cluster, &question, 0, &words[i], 1), REDLOCK_OK);
         redlock_forget_question(ENGINE(0), &question);
     }
 }
 
+/* The number of arguments has 4 bytes, and each argument up to 13 around its own. */
 TEST(arguments_that_leave_no_room_for_the_next_are_refused)
 {
     static uint8_t bytes[REDLOCK_SEND_SIZE];
-    struct redlock_name large[] = {
-        WORD("ECHO"), { .bytes = bytes, .size = sizeof bytes }, WORD("x")
-    };
-    struct redlock_question question;
-    unsigned refused = 0;
-    CLUSTER(N);
-    for (; ask(cluster, &question, 0, large, 3) != REDLOCK_OK; large[1].size--) refused++;
-    CHECK(refused > 20 && refused < 200);
-    redlock_forget_question(ENGINE(0), &question);
+    for (unsigned last = 0; last < 2; last++) {
+        struct redlock_name large[] = { WORD("ECHO"), { .bytes = bytes, .size = sizeof bytes },
+                                        { .bytes = "x", .size = last } };
+        struct redlock_question question;
+        unsigned refused = 0;
+        CLUSTER(N);
+        for (; ask(cluster, &question, 0, large, 3) != REDLOCK_OK; large[1].size--) refused++;
+        CHECK_INT(refused, 4 + 13 + 4 + 13 + 13 + last);
+        redlock_forget_question(ENGINE(0), &question);
+    }
 }
 
 TEST(the_numbers_of_questions_begin_anew_when_they_are_used_up)
@@ -440,9 +455,36 @@ TEST(a_node_without_a_connection_gives_no_answer_at_once)
 {
     struct redlock_question question;
     CLUSTER(N);
-    DOWN(0);
+    DOWN(1);
     RUN_MS(1000);
-    CHECK_INT(ask(cluster, &question, 0, ping, 1), REDLOCK_NO_ANSWER);
+    CHECK_INT(ask(cluster, &question, 1, ping, 1), REDLOCK_NO_ANSWER);
+}
+
+TEST(questions_that_were_not_sent_wait_for_the_next_connection)
+{
+    static struct redlock_question questions[MANY];
+    CLUSTER(N);
+    ANSWERS(1, "PING", "+PONG\r\n");
+    for (unsigned i = 0; i < MANY; i++) ASK(&questions[i], 1, WORD("PING"));
+    RUN_US(1);
+    RESET(0, 1);
+    RUN_MS(100);
+    EXPECT_QUESTION(&questions[0], REDLOCK_NO_ANSWER);
+    EXPECT_QUESTION(&questions[MANY - 1], REDLOCK_OK);
+}
+
+/* The engine has had nothing to do for a long time. */
+TEST(the_time_for_an_answer_begins_with_the_question)
+{
+    struct redlock_question question;
+    size_t size;
+    CLUSTER(N);
+    const uint64_t now_us = CLIENT_NOW(0) + (uint64_t)TIMEOUTS_MS * 2000;
+    CHECK_INT(redlock_ask(ENGINE(0), &question, 0, ping, 1, buffer, sizeof buffer, now_us),
+              REDLOCK_OK);
+    CHECK(redlock_output(ENGINE(0), 0, &size) && size > 0);
+    CHECK(redlock_wake_at(ENGINE(0)) > now_us);
+    redlock_forget_question(ENGINE(0), &question);
 }
 
 TEST(a_question_ends_when_its_node_does_not_answer_in_time)
