@@ -356,6 +356,21 @@ TEST(the_database_of_the_login_is_the_one_that_is_used)
     CHECK(model_find(NODE(0), 7, "door", 4, cluster_node_now(cluster, 0)) == NULL);
 }
 
+TEST(a_subscription_needs_no_database)
+{
+    CLUSTER_COLD(1, 2, config.wake_ups = true);
+    const struct redlock_login login = { .database = 7 };
+    for (unsigned c = 0; c < 2; c++) CHECK_INT(redlock_set_login(ENGINE(c), 0, &login), REDLOCK_OK);
+    ACQUIRE(0, "door", DOOR_TTL);
+    START_ACQUIRE(1, "door", DOOR_TTL, DOOR_TTL);
+    RUN_MS(100);
+    CHECK_INT(CALLS(0, "SUBSCRIBE"), 1);
+    CHECK_INT(CALLS(0, "SELECT"), 2);
+    RELEASE(0);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+}
+
 TEST(a_database_that_does_not_exist_means_no_vote_and_is_named)
 {
     CLUSTER_COLD(1, 1, (void)0);
