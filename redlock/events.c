@@ -100,8 +100,7 @@ static void add_session(struct redlock_event *event, const struct redlock_node *
 {
     if (event->kind == REDLOCK_EVENT_DISCONNECTED)
         event->trouble = (enum redlock_trouble)node->trouble;
-    if (event->kind == REDLOCK_EVENT_READY)
-        event->is_new_server = node->has_run_id && node->met_at == now_us;
+    if (event->kind == REDLOCK_EVENT_READY) event->is_new_server = node->met_at == now_us;
 }
 
 void event_write_note(const struct redlock *r, const struct redlock_lock *lock,

@@ -26,10 +26,9 @@ static void write_sent(const struct redlock *r, unsigned k, unsigned before)
 static void read_detail(const struct redlock *r, struct redlock_event *event,
                         const struct redlock_asked *asked, const struct wire_reply *reply)
 {
-    bool is_refusal =
-        event->command == REDLOCK_COMMAND_ACQUIRE && event->answer == REDLOCK_ANSWER_REFUSED;
-    const struct wire_row *row =
-        is_refusal && asked->lock ? kind_row(r, asked->lock, KIND_ACQUIRE) : NULL;
+    const struct wire_row *row = event->command == REDLOCK_COMMAND_ACQUIRE && asked->lock
+                                     ? kind_row(r, asked->lock, KIND_ACQUIRE)
+                                     : NULL;
 
     if (reply->type == RESP_INTEGER)   event->number = reply->integer;
     else if (row && row->read_refusal)

@@ -33,6 +33,14 @@ static unsigned count_of(enum redlock_event_kind kind, enum redlock_command comm
     return count;
 }
 
+/* The first answer to that command. */
+static const struct redlock_event *answer_to(enum redlock_command command)
+{
+    for (unsigned i = 0; i < seen_count; i++)
+        if (seen[i].kind == REDLOCK_EVENT_HEARD && seen[i].command == command) return &seen[i];
+    return NULL;
+}
+
 #define WATCH redlock_use_events(ENGINE(0), &events, ring, RING_SIZE)
 
 TEST(a_connection_and_its_handshake_are_told)
@@ -54,6 +62,19 @@ TEST(a_connection_and_its_handshake_are_told)
     CHECK_INT(sessions, (1 << N) - 1);
 }
 
+TEST(whether_a_server_is_new_is_told_when_it_is_ready_alone)
+{
+    CLUSTER_COLD(1, 1, (void)0);
+    WATCH;
+    events.kinds =
+        REDLOCK_EVENT_BIT(REDLOCK_EVENT_READY) | REDLOCK_EVENT_BIT(REDLOCK_EVENT_DISCONNECTED);
+    for (look(); seen_count == 0; look()) CHECK(cluster_step(cluster, REDLOCK_NEVER));
+    CHECK(seen[0].kind == REDLOCK_EVENT_READY && seen[0].is_new_server);
+    redlock_disconnected(ENGINE(0), 0, NULL, seen[0].at_us);
+    look();
+    CHECK(seen[0].kind == REDLOCK_EVENT_DISCONNECTED && !seen[0].is_new_server);
+}
+
 TEST(an_acquire_is_told_in_the_order_in_which_it_happens_with_its_arithmetic)
 {
     CLUSTER(N);
@@ -68,6 +89,7 @@ TEST(an_acquire_is_told_in_the_order_in_which_it_happens_with_its_arithmetic)
     CHECK_INT(count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_ACQUIRE), N);
     const struct redlock_event *verdict = first_of(REDLOCK_EVENT_VERDICT, 0);
     CHECK(verdict && verdict->lock == LOCK(0) && verdict->status == REDLOCK_OK);
+    CHECK_INT(verdict->session, REDLOCK_NO_SESSION);
     CHECK(verdict > first_of(REDLOCK_EVENT_HEARD, 0) && verdict[-1].vote == REDLOCK_VOTE_GRANTED);
     CHECK_INT(verdict->ttl_ms, 10000);
     CHECK_INT(verdict->drift_us, 102000);
@@ -81,6 +103,7 @@ TEST(an_acquire_is_told_in_the_order_in_which_it_happens_with_its_arithmetic)
     while (refused < &seen[seen_count] && refused->answer != REDLOCK_ANSWER_REFUSED) refused++;
     CHECK(refused < &seen[seen_count] && refused->session == 4 &&
           refused->vote == REDLOCK_VOTE_REFUSED);
+    for (unsigned i = 0; i < seen_count; i++) CHECK_INT(seen[i].trouble, REDLOCK_TROUBLE_NONE);
 }
 
 TEST(an_extension_a_release_and_its_debts_are_told)
@@ -193,6 +216,9 @@ TEST(a_restart_is_told_and_the_same_server_again_is_not)
     RUN_MS(5000);
     look();
     CHECK(first_of(REDLOCK_EVENT_READY, 0) && first_of(REDLOCK_EVENT_READY, 0)->is_new_server);
+    /* Why there was none before is told with the end of that. */
+    CHECK(first_of(REDLOCK_EVENT_CONNECTED, 0) &&
+          first_of(REDLOCK_EVENT_CONNECTED, 0)->trouble == REDLOCK_TROUBLE_NONE);
 }
 
 TEST(a_wake_up_is_told)
@@ -207,6 +233,7 @@ TEST(a_wake_up_is_told)
     look();
     CHECK(first_of(REDLOCK_EVENT_WOKEN, 0) && first_of(REDLOCK_EVENT_WOKEN, 0)->lock == LOCK(0));
     CHECK(count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_NONE) > 0);
+    CHECK_INT(answer_to(REDLOCK_COMMAND_NONE)->answer, REDLOCK_ANSWER_GRANTED);
     CHECK(count_of(REDLOCK_EVENT_WOKEN, REDLOCK_COMMAND_NONE) <=
           count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_NONE));
 }
@@ -214,16 +241,21 @@ TEST(a_wake_up_is_told)
 TEST(a_question_is_told_without_a_vote)
 {
     static const struct redlock_name ping = { .bytes = "PING", .size = 4 };
-    struct redlock_question question;
+    struct redlock_question questions[2];
     CLUSTER(N);
     WATCH;
-    ANSWERS(0, "PING", "+PONG\r\n");
-    CHECK_INT(redlock_ask(ENGINE(0), &question, 0, &ping, 1, NULL, 0, CLIENT_NOW(0)), REDLOCK_OK);
+    ANSWERS(1, "PING", "-ERR unknown command 'PING'\r\n");
+    for (unsigned i = 0; i < 2; i++)
+        CHECK_INT(redlock_ask(ENGINE(0), &questions[i], 1, &ping, 1, NULL, 0, CLIENT_NOW(0)),
+                  REDLOCK_OK);
     RUN_MS(5);
     look();
-    CHECK_INT(count_of(REDLOCK_EVENT_SENT, REDLOCK_COMMAND_QUESTION), 1);
-    CHECK_INT(count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_QUESTION), 1);
-    CHECK_INT(first_of(REDLOCK_EVENT_HEARD, 0)->vote, REDLOCK_VOTE_PENDING);
+    CHECK_INT(count_of(REDLOCK_EVENT_SENT, REDLOCK_COMMAND_QUESTION), 2);
+    CHECK_INT(count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_QUESTION), 2);
+    const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_QUESTION);
+    CHECK_INT(heard->vote, REDLOCK_VOTE_PENDING);
+    CHECK_INT(heard->answer, REDLOCK_ANSWER_GRANTED);   /* Any answer will do. */
+    CHECK_INT(heard->to_come, 1);
 }
 
 TEST(what_does_not_fit_in_the_ring_is_counted_and_the_oldest_stay)
@@ -374,14 +406,6 @@ TEST(the_end_of_a_release_is_told_with_its_votes)
     CHECK_INT(ended->refused & ~1, 0);
 }
 
-/* The first answer to that command. */
-static const struct redlock_event *answer_to(enum redlock_command command)
-{
-    for (unsigned i = 0; i < seen_count; i++)
-        if (seen[i].kind == REDLOCK_EVENT_HEARD && seen[i].command == command) return &seen[i];
-    return NULL;
-}
-
 TEST(a_node_that_is_to_get_the_text_of_a_script_has_not_voted)
 {
     CLUSTER(1);
@@ -398,6 +422,18 @@ TEST(a_node_that_is_to_get_the_text_of_a_script_has_not_voted)
     const struct redlock_event *known = first_of(REDLOCK_EVENT_HEARD, (unsigned)(sent - seen));
     CHECK(known && known->form == REDLOCK_FORM_BY_TEXT && known->vote == REDLOCK_VOTE_GRANTED &&
           known->granted == 1);
+}
+
+TEST(what_names_a_script_and_is_no_error_is_a_vote)
+{
+    CLUSTER(1);
+    ACQUIRE(0, "door", 10000);
+    WATCH;
+    ANSWERS_ONCE(0, "EVALSHA", "$20\r\nNOSCRIPT No matching\r\n");
+    EXTEND(0, 10000);
+    look();
+    const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_EXTEND);
+    CHECK(heard && heard->answer == REDLOCK_ANSWER_WRONG && heard->vote == REDLOCK_VOTE_UNKNOWN);
 }
 
 TEST(a_node_that_does_not_know_the_text_of_a_script_votes_unknown)
@@ -481,16 +517,44 @@ TEST(s8_an_answer_behind_the_end_of_its_round_is_told_as_no_vote)
     CHECK_INT(late, 3);
 }
 
+/* Node 4 is asked again before its first answer comes. */
+TEST(s8_an_answer_to_an_earlier_extension_is_told_as_no_vote)
+{
+    CLUSTER(N);
+    ACQUIRE(0, "door", 10000);
+    RUN_MS(5);
+    DELAY_US(4, 100000);
+    WATCH;
+    EXTEND(0, 10000);
+    EXTEND(0, 10000);
+    RUN_MS(1000);
+    look();
+    unsigned votes = 0, heard = 0;
+    for (unsigned i = 0; i < seen_count; i++) {
+        if (seen[i].kind != REDLOCK_EVENT_HEARD || seen[i].session != 4) continue;
+        votes += seen[i].vote == REDLOCK_VOTE_GRANTED;
+        heard++;
+    }
+    CHECK_INT(heard, 2);
+    CHECK_INT(votes, 1);
+}
+
 TEST(s8_an_answer_to_an_inspection_is_told_as_no_vote)
 {
     struct redlock_sight sights[N];
     CLUSTER(N);
     WATCH;
+    (void)model_put(NODE(0), "door", "7 5000", 0, cluster_node_now(cluster, 0));
     CHECK_INT(cluster_inspect(cluster, 0, 0, "door", sights), REDLOCK_OK);
     RUN_MS(5);
     look();
     CHECK_INT(count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_GETRANGE), N);
     CHECK_INT(count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_PTTL), N);
+    CHECK_INT(first_of(REDLOCK_EVENT_PHASE, 0)->phase, REDLOCK_PHASE_INSPECTING);
+    CHECK_INT(first_of(REDLOCK_EVENT_PHASE, 0)->command, REDLOCK_COMMAND_GETRANGE);
+    /* The value that looks like a refusal is none. */
+    for (unsigned i = 0; i < seen_count; i++)
+        CHECK(seen[i].command == REDLOCK_COMMAND_PTTL || seen[i].number == 0);
     for (unsigned i = 0; i < seen_count; i++)
         CHECK(seen[i].vote == REDLOCK_VOTE_PENDING && seen[i].granted == 0);
 }
@@ -525,6 +589,26 @@ TEST(what_a_refusal_by_a_script_says_of_holder_and_ticket_is_told)
           heard->number <= 10000);
     CHECK(heard->ticket == redlock_ticket(LOCK(1)) && heard->ticket > 0);
     CHECK_INT(first_of(REDLOCK_EVENT_VERDICT, 0)->ticket, 0);
+}
+
+/* The script is the one that acquires, and refuses in the same words. */
+TEST(a_refusal_to_set_a_key_again_is_told_without_its_holder)
+{
+    CLUSTER(3);
+    struct redlock_request request = story_request("door", 10000, 0);
+    request.kind = &redlock_shared;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    RUN_MS(5);
+    REMOVE_KEYS(2);
+    RIVAL(2, "door", 5000);
+    WATCH;
+    EXTEND(0, 10000);
+    RUN_MS(5);
+    look();
+    const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_RESTORE);
+    CHECK(heard && heard->session == 2 && heard->answer == REDLOCK_ANSWER_REFUSED);
+    CHECK_INT(heard->number, 0);
 }
 
 TEST(each_script_and_each_of_its_arguments_has_a_name)
@@ -571,6 +655,16 @@ TEST(a_ticket_is_told_with_the_verdict)
     look();
     CHECK(first_of(REDLOCK_EVENT_VERDICT, 0)->ticket == redlock_ticket(LOCK(0)) &&
           redlock_ticket(LOCK(0)) > 0);
+    RELEASE(0);
+    RUN_MS(5);
+    /* Whoever adopts a lock does not know its ticket. */
+    const char token[] = "0123456789abcdef0123456789abcdef01234567";
+    STORY_NODES model_put(NODE(story_k), "door", token, 10000, cluster_node_now(cluster, story_k));
+    CHECK_INT(cluster_adopt(cluster, 0, 0, "door", token), REDLOCK_OK);
+    look();
+    EXTEND(0, 10000);
+    look();
+    CHECK(first_of(REDLOCK_EVENT_VERDICT, 0) && first_of(REDLOCK_EVENT_VERDICT, 0)->ticket == 0);
 }
 
 TEST(a_lock_that_is_moved_is_told_by_both_addresses_and_then_by_the_new_one)
