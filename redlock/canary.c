@@ -56,7 +56,8 @@ static void canary_begin_anew(struct redlock_node *node)
     node->run_id[0] = (uint8_t)~node->identity.run_id[0];
 }
 
-/* At the first contact nothing is known about it, so it may have been up for ever. */
+/* At the first contact nothing is known about it, so it may have been up for ever. Later its uptime
+ * does not count. */
 static void canary_believe(struct redlock_identity *identity)
 {
     identity->uptime_s = UINT32_MAX;
@@ -67,16 +68,16 @@ canary_memory(struct redlock_node *node, const struct redlock_canary *canary, co
 {
     bool is_right =
         token && canary->is_known && are_same_bytes(canary->token, token, REDLOCK_TOKEN_SIZE);
-    bool is_same = node->has_run_id &&
-                   are_same_bytes(node->run_id, node->identity.run_id, sizeof node->run_id);
+    bool is_same = are_same_bytes(node->run_id, node->identity.run_id, sizeof node->run_id);
     bool was_lost =
         canary->memory == REDLOCK_MEMORY_LOST || canary->memory == REDLOCK_MEMORY_FLUSHED;
 
-    if (!node->has_run_id && token) canary_believe(&node->identity);
+    if (token) canary_believe(&node->identity);
     if (is_right && !is_same) canary_go_on(node);
-    if (canary->is_known && !is_right && is_same) canary_begin_anew(node);
-    if (canary->is_known && !is_right)
+    if (canary->is_known && !is_right) {
+        canary_begin_anew(node);
         return is_same ? REDLOCK_MEMORY_FLUSHED : REDLOCK_MEMORY_LOST;
+    }
     if (token) return REDLOCK_MEMORY_KEPT;
     return was_lost ? (enum redlock_memory)canary->memory : REDLOCK_MEMORY_NONE;
 }
@@ -94,7 +95,7 @@ static void canary_judge(struct redlock_durable *d, unsigned k, const uint8_t *t
     memory = canary_memory(node, canary, token);
     canary_learn(canary, token);
     canary->memory = node->identity.memory = (uint8_t)memory;
-    if (was_known && (memory == REDLOCK_MEMORY_LOST || memory == REDLOCK_MEMORY_FLUSHED))
+    if (was_known && memory != REDLOCK_MEMORY_KEPT)
         event_note(d->r, NULL, REDLOCK_EVENT_EMPTIED, k);
 }
 
@@ -124,7 +125,6 @@ static void canary_begin_connection(struct redlock_durable *d, unsigned k)
 {
     redlock_forget_question(d->r, &d->canaries[k].question);
     d->canaries[k].step = CANARY_NOT_ASKED;
-    d->canaries[k].is_tried = false;
 }
 
 /* A key with another value is no canary, and stays. */
@@ -143,8 +143,7 @@ static enum redlock_answer canary_read(struct redlock_durable *d, unsigned k,
     if (meaning == REDLOCK_ANSWER_ERROR) {
         canary_hide(d, k);
     } else {
-        bool is_there = meaning == REDLOCK_ANSWER_GRANTED &&
-                        wire_token_read(reply->text, reply->text_size, token);
+        bool is_there = wire_token_read(reply->text, reply->text_size, token);
         canary_judge(d, k, is_there ? token : NULL);
     }
     return REDLOCK_ANSWER_GRANTED;

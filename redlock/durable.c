@@ -7,11 +7,6 @@
 
 /* ---- A canary is set ---- */
 
-static bool canary_is_asked(const struct redlock_canary *canary)
-{
-    return canary->step != CANARY_NOT_ASKED && canary->question.status == REDLOCK_PENDING;
-}
-
 /* A question that cannot be asked now has no answer either. */
 static void canary_ask(struct redlock_durable *d, unsigned k, enum canary_step step)
 {
@@ -34,32 +29,22 @@ static void canary_ask(struct redlock_durable *d, unsigned k, enum canary_step s
     (void)status;
 }
 
-/* The token of the value that was set, or that somebody else had set before. */
-static void canary_read_answer(struct redlock_durable *d, unsigned k, enum canary_step step)
+/* +OK: the value was set. Otherwise somebody else had set one before, which is read. */
+static void canary_read_answer(struct redlock_durable *d, unsigned k)
 {
     struct redlock_canary *canary = &d->canaries[k];
     struct redlock_item item;
-    bool is_set;
 
     if (!redlock_next_item(&canary->question, &item)) return;
-    is_set = step == CANARY_IS_SET && item.type == REDLOCK_ITEM_SIMPLE;
     if (item.type == REDLOCK_ITEM_ERROR) {
         canary_hide(d, k);
-    } else if (is_set || (step == CANARY_IS_READ &&
-                          wire_token_read((const char *)item.bytes, item.size, canary->token))) {
+    } else if (item.type == REDLOCK_ITEM_SIMPLE ||
+               wire_token_read((const char *)item.bytes, item.size, canary->token)) {
         canary->is_known = true;
         canary->memory = REDLOCK_MEMORY_KEPT;
-    } else if (step == CANARY_IS_SET) {
+    } else if (canary->step == CANARY_IS_SET) {
         canary_ask(d, k, CANARY_IS_READ);
     }
-}
-
-static void canary_end_question(struct redlock_durable *d, unsigned k)
-{
-    enum canary_step step = (enum canary_step)d->canaries[k].step;
-
-    d->canaries[k].step = CANARY_NOT_ASKED;
-    if (step != CANARY_NOT_ASKED) canary_read_answer(d, k, step);
 }
 
 /* S23: only a client for which the node has a full vote, also on tickets, and not because there is
@@ -69,7 +54,7 @@ static bool canary_may_be_set(const struct redlock_durable *d, unsigned k)
     const struct redlock_node *node = &d->r->nodes[k];
     const struct redlock_canary *canary = &d->canaries[k];
 
-    return node->login.durable && !canary->is_known && !canary->is_tried &&
+    return node->login.durable && !canary->is_known && canary->step == CANARY_NOT_ASKED &&
            canary->memory != REDLOCK_MEMORY_HIDDEN && d->r->config.guard_ms > 0 &&
            node->has_run_id && node_votes(node, &d->r->config, true, d->r->now_us);
 }
@@ -80,7 +65,6 @@ static void canary_set(struct redlock_durable *d, unsigned k)
 
     if (!draw_token(d->r, canary->token)) return;
     wire_token_text(canary->token, canary->value);
-    canary->is_tried = true;
     canary_ask(d, k, CANARY_IS_SET);
 }
 
@@ -88,9 +72,9 @@ void redlock_tend_durable(struct redlock_durable *d)
 {
     for (unsigned k = 0; d->r && k < d->r->node_count; k++) {
         struct redlock_canary *canary = &d->canaries[k];
-        if (canary_is_asked(canary)) continue;
-        canary_end_question(d, k);
-        if (canary->step == CANARY_NOT_ASKED && canary_may_be_set(d, k)) canary_set(d, k);
+        if (canary->question.status == REDLOCK_PENDING) continue;
+        if (canary->step != CANARY_NOT_ASKED) canary_read_answer(d, k);
+        if (canary_may_be_set(d, k)) canary_set(d, k);
     }
 }
 

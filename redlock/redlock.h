@@ -1506,10 +1506,9 @@ struct redlock_node {
 struct redlock_canary {
     struct redlock_question question;
     struct redlock_name words[4];
-    uint8_t step;                               /* Which question it is. */
+    uint8_t step;                               /* Which question it was, on this connection. */
     uint8_t memory;                             /* To be read (enum redlock_memory). */
-    /* The token is its canary's; one was to be set on this connection. */
-    bool is_known, is_tried;
+    bool is_known;                              /* The token is its canary's. */
     uint8_t token[REDLOCK_TOKEN_SIZE];
     char value[REDLOCK_TOKEN_TEXT];             /* To be set. */
     uint8_t reply[128];

@@ -1405,6 +1405,7 @@ static void use_durable(struct cluster *cluster, unsigned c)
         if (redlock_set_login(&client->engine, k, &login) != REDLOCK_OK)
             break_rule(cluster, "a login is refused");
     }
+    memset(&client->durable, 0xa5, sizeof client->durable);     /* It may be any memory. */
     redlock_use_durable(&client->engine, &client->durable);
 }
 

@@ -63,6 +63,14 @@ TEST(s23_the_first_client_for_which_a_node_has_a_full_vote_sets_a_canary_and_all
     for (unsigned c = 0; c < 3; c++) CHECK(VOTES(c, 1));
 }
 
+TEST(s23_a_canary_that_was_set_is_not_asked_for)
+{
+    DURABLE_OF(1, (void)0);
+    RUN_MS(1000);
+    CHECK_INT(CALLS(0, "SET"), 1);
+    CHECK_INT(CALLS(0, "GET"), 1);      /* In the handshake. */
+}
+
 TEST(s23_no_canary_is_set_within_the_guard_and_none_on_locks_that_have_no_tickets_yet)
 {
     DURABLE_OF(1, (void)0);
@@ -144,6 +152,15 @@ TEST(s23_a_key_that_holds_something_else_is_no_canary_and_stays)
         restart(cluster, k, true);
         CHECK(!VOTES(0, k));
     }
+}
+
+/* It begins like an error after which a node is asked again. */
+TEST(s23_a_key_that_holds_the_text_of_an_error_is_no_canary)
+{
+    DURABLE_OF(1, (void)0);
+    PUT_CANARY(0, "LOADING Redis is loading the dataset in memory");
+    SETTLE;
+    CHECK_INT(MEMORY(0, 0), REDLOCK_MEMORY_NONE);
 }
 
 /* ---- Each row of the table ---- */
@@ -299,9 +316,14 @@ TEST(s23_a_canary_that_was_not_known_before_a_restart_says_nothing)
     CHECK(!VOTES(0, 0));
 }
 
-TEST(s23_a_node_that_was_flushed_begins_the_full_guard_when_that_is_seen)
+TEST(s23_a_node_that_was_flushed_begins_the_full_guard_when_that_is_seen_and_that_is_told)
 {
+    struct redlock_event_ring events;
+    struct redlock_event ring[16], event;
     DURABLE(1);
+    redlock_use_events(ENGINE(0), &events, ring, 16);
+    events.kinds = REDLOCK_EVENT_BIT(REDLOCK_EVENT_EMPTIED);
+    RESET(0, 1);        /* It has kept its memory. */
     REMOVE_KEYS(0);
     CHECK(VOTES(0, 0));
     RESET(0, 0);
@@ -309,9 +331,13 @@ TEST(s23_a_node_that_was_flushed_begins_the_full_guard_when_that_is_seen)
     CHECK(!VOTES(0, 0));
     CHECK_INT(MEMORY(0, 0), REDLOCK_MEMORY_FLUSHED);
     EXPECT_WORDS(0, 0, "was emptied ");
+    CHECK(redlock_next_event(&events, &event) && event.session == 0);
+    CHECK(!redlock_next_event(&events, &event));
+    redlock_use_events(ENGINE(0), NULL, NULL, 0);
     RESET(0, 0);
     SETTLE;
     CHECK(!VOTES(0, 0));
+    CHECK_INT(MEMORY(0, 0), REDLOCK_MEMORY_FLUSHED);
     RUN_MS(GUARD_MS);
     CHECK(VOTES(0, 0));
 }
@@ -344,6 +370,19 @@ TEST(s23_a_connection_that_is_made_anew_changes_nothing)
     CHECK_INT(CALLS(0, "SET"), 0);
 }
 
+/* The same server, with its canary, votes in the round that waits for its connection. */
+TEST(s23_a_connection_that_is_made_anew_costs_no_vote)
+{
+    DURABLE(1);
+    RIVAL(2, "door", TTL_MS);
+    cluster_reset(cluster, 0, 1, false);
+    RUN_US(CLUSTER_DELAY_US + 1);
+    START_ACQUIRE(0, "door", TTL_MS, 0);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_VOTE(0, 1, REDLOCK_VOTE_GRANTED);
+}
+
 /* S12: a vote that the server may have had in this round, before it restarted, does
  * not count twice. */
 TEST(s23_a_node_that_comes_back_with_its_memory_counts_from_the_next_round_on)
@@ -374,23 +413,39 @@ TEST(s23_a_node_that_comes_back_with_its_memory_counts_from_the_next_round_on)
 TEST(s23_a_node_that_hides_its_canary_is_as_any_other)
 {
     DURABLE_OF(1, (void)0);
-    NODE(0)->noperm = "GET";
-    NODE(1)->noperm = "SET";
+    NODE(1)->noperm = "GET";
+    NODE(2)->noperm = "SET";
     RUN_MS(STORY_SETTLE_MS);
-    CHECK_INT(MEMORY(0, 0), REDLOCK_MEMORY_HIDDEN);
-    CHECK_INT(MEMORY(0, 2), REDLOCK_MEMORY_KEPT);
-    CHECK(VOTES(0, 0) && VOTES(0, 1));
-    RUN_MS(1000);
     CHECK_INT(MEMORY(0, 1), REDLOCK_MEMORY_HIDDEN);
-    restart(cluster, 0, true);
+    CHECK_INT(MEMORY(0, 0), REDLOCK_MEMORY_KEPT);
+    CHECK(VOTES(0, 1) && VOTES(0, 2));
+    RUN_MS(1000);
+    CHECK_INT(MEMORY(0, 2), REDLOCK_MEMORY_HIDDEN);
     restart(cluster, 1, true);
-    CHECK(!VOTES(0, 0) && !VOTES(0, 1));
-    EXPECT_WORDS(0, 0, "as its redlock:canary is hidden");
-    NODE(0)->noperm = NULL;
-    RESET(0, 0);
+    restart(cluster, 2, true);
+    CHECK(!VOTES(0, 1) && !VOTES(0, 2));
+    EXPECT_WORDS(0, 1, "as its redlock:canary is hidden");
+    NODE(1)->noperm = NULL;
+    RESET(0, 1);
     SETTLE;
-    CHECK_INT(MEMORY(0, 0), REDLOCK_MEMORY_NONE);
-    CHECK(!VOTES(0, 0));
+    CHECK_INT(MEMORY(0, 1), REDLOCK_MEMORY_NONE);
+    CHECK(!VOTES(0, 1));
+}
+
+/* It may have been another one meanwhile. */
+TEST(s23_a_canary_that_was_hidden_is_no_longer_known)
+{
+    DURABLE(1);
+    restart(cluster, 0, true);
+    CHECK(VOTES(0, 0) && MEMORY(0, 0) == REDLOCK_MEMORY_KEPT);
+    NODE(1)->noperm = "GET";
+    RESET(0, 1);
+    SETTLE;
+    CHECK_INT(MEMORY(0, 1), REDLOCK_MEMORY_HIDDEN);
+    NODE(1)->noperm = NULL;
+    restart(cluster, 1, true);
+    CHECK(!VOTES(0, 1));
+    CHECK_INT(MEMORY(0, 1), REDLOCK_MEMORY_KEPT);
 }
 
 TEST(s23_an_answer_that_is_no_canary_and_no_error_ends_the_connection)
@@ -416,6 +471,7 @@ TEST(s23_a_node_that_cannot_tell_now_is_asked_again)
     RESET(0, 0);
     SETTLE;
     CHECK(VOTES(0, 0));
+    CHECK_INT(CALLS(0, "GET"), 3);
     CHECK_INT(MEMORY(0, 0), REDLOCK_MEMORY_KEPT);
 }
 
@@ -461,11 +517,53 @@ TEST(s23_a_canary_that_is_not_answered_is_set_again_by_the_next_connection_if_it
     }
 }
 
+/* It waits behind questions that have used up what the node may owe. The server returns empty
+ * before it is sent. */
+TEST(s23_a_canary_that_was_not_sent_is_not_set_on_a_server_that_returns_empty)
+{
+    static const struct redlock_name ping = { .bytes = "PING", .size = 4 };
+    static struct redlock_question questions[2 * REDLOCK_PIPELINE];
+    DURABLE_OF(1, (void)0);
+    ANSWERS(0, "PING", "+PONG\r\n");
+    for (unsigned i = 0; i < 2 * REDLOCK_PIPELINE; i++)
+        CHECK_INT(redlock_ask(ENGINE(0), &questions[i], 0, &ping, 1, NULL, 0, CLIENT_NOW(0)),
+                  REDLOCK_OK);
+    while (cluster->clients[0].durable.canaries[0].question.status != REDLOCK_PENDING)
+        CHECK(cluster_step(cluster, cluster->now_us + 1000000));
+    CHECK_INT(CALLS(0, "SET"), 0);
+    DOWN(0);
+    UP(0);
+    SETTLE;
+    CHECK_INT(questions[2 * REDLOCK_PIPELINE - 1].status, REDLOCK_OK);
+    EXPECT_KEY_ABSENT(0, CANARY);
+    CHECK(!VOTES(0, 0));
+}
+
+/* The caller comes to read it only when the server has returned empty. */
+TEST(s23_an_answer_of_an_earlier_connection_makes_no_canary_known)
+{
+    DURABLE_OF(1, (void)0);
+    const struct redlock_canary *own = &cluster->clients[0].durable.canaries[0];
+    while (own->question.status != REDLOCK_PENDING)
+        CHECK(cluster_step(cluster, cluster->now_us + 1000000));
+    cluster->durables = 0;      /* Nobody tends them now. */
+    RUN_MS(5);
+    CHECK_INT(own->question.status, REDLOCK_OK);
+    DOWN(0);
+    UP(0);
+    SETTLE;
+    cluster->durables = ALL;
+    ACQUIRE(0, "door", TTL_MS);
+    CHECK(!VOTES(0, 0));
+    CHECK(!own->is_known && own->memory != REDLOCK_MEMORY_KEPT);
+}
+
 TEST(s23_a_canary_that_is_gone_when_it_is_asked_for_is_set_by_the_next_connection)
 {
     DURABLE_OF(1, (void)0);
     ANSWERS_ONCE(0, "SET", "$-1\r\n");
     RUN_MS(1000);
+    CHECK_INT(CALLS(0, "GET"), 2);      /* Once in the handshake, and once for this. */
     EXPECT_KEY_ABSENT(0, CANARY);
     CHECK_INT(MEMORY(0, 0), REDLOCK_MEMORY_NONE);
     RESET(0, 0);
@@ -510,6 +608,32 @@ TEST(s23_a_server_that_does_not_say_who_it_is_gets_no_canary)
     RUN_MS(1000);
     EXPECT_KEYS(CANARY, 0);
     CHECK(VOTES(0, 0));
+}
+
+TEST(s23_what_a_server_that_no_longer_says_who_it_is_has_lost_is_not_judged)
+{
+    DURABLE_OF(1, config.trust_unknown = true);
+    RUN_MS(1000);
+    CHECK_INT(MEMORY(0, 0), REDLOCK_MEMORY_KEPT);
+    NODE(0)->noperm = "INFO";
+    REMOVE_KEYS(0);
+    RESET(0, 0);
+    SETTLE;
+    CHECK_INT(MEMORY(0, 0), REDLOCK_MEMORY_KEPT);
+    NODE(0)->noperm = NULL;
+    RESET(0, 0);
+    SETTLE;
+    CHECK_INT(MEMORY(0, 0), REDLOCK_MEMORY_FLUSHED);
+}
+
+TEST(s23_a_node_without_scripts_may_be_durable)
+{
+    DURABLE_OF(1, (void)0);
+    NODE(0)->noperm = "EVAL EVALSHA SCRIPT";
+    NODE(0)->newer = "DELEX IFEQ";
+    RUN_MS(1000);
+    CHECK(VOTES(0, 0));
+    CHECK_INT(MEMORY(0, 0), REDLOCK_MEMORY_KEPT);
 }
 
 /* Without tickets, sets and wake-ups, and with the texts of scripts at hand. */
