@@ -29,17 +29,24 @@ static void canary_ask(struct redlock_durable *d, unsigned k, enum canary_step s
     (void)status;
 }
 
-/* +OK: the value was set. Otherwise somebody else had set one before, which is read. */
+/* +OK: the value was set. Otherwise somebody else had set one before, which is read. It may come in
+ * pieces, and without the last of them it is no canary. */
 static void canary_read_answer(struct redlock_durable *d, unsigned k)
 {
     struct redlock_canary *canary = &d->canaries[k];
     struct redlock_item item;
+    size_t size = 0;
 
     if (!redlock_next_item(&canary->question, &item)) return;
+    do {
+        if (size + item.size <= sizeof canary->value)
+            copy_bytes(canary->value + size, item.bytes, item.size);
+        size += item.size;
+    } while (redlock_next_item(&canary->question, &item));
     if (item.type == REDLOCK_ITEM_ERROR) {
         canary_hide(d, k);
     } else if (item.type == REDLOCK_ITEM_SIMPLE ||
-               wire_token_read((const char *)item.bytes, item.size, canary->token)) {
+               (item.last && wire_token_read(canary->value, size, canary->token))) {
         canary->is_known = true;
         canary->memory = REDLOCK_MEMORY_KEPT;
     } else if (canary->step == CANARY_IS_SET) {

@@ -1510,7 +1510,7 @@ struct redlock_canary {
     uint8_t memory;                             /* To be read (enum redlock_memory). */
     bool is_known;                              /* The token is its canary's. */
     uint8_t token[REDLOCK_TOKEN_SIZE];
-    char value[REDLOCK_TOKEN_TEXT];             /* To be set. */
+    char value[REDLOCK_TOKEN_TEXT];             /* To be set, or that was read. */
     uint8_t reply[128];
 };
 

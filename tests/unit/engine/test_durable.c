@@ -539,6 +539,28 @@ TEST(s23_a_canary_that_was_not_sent_is_not_set_on_a_server_that_returns_empty)
     CHECK(!VOTES(0, 0));
 }
 
+/* Another client has set it. The answer to the question for it comes in pieces. */
+TEST(s23_a_canary_that_comes_in_pieces_is_known)
+{
+    DURABLE_OF(2, (void)0);
+    for (unsigned c = 0; c < 2; c++) LINK(c, 0)->receive_max = 10;
+    RUN_MS(1000);
+    for (unsigned c = 0; c < 2; c++) CHECK_INT(MEMORY(c, 0), REDLOCK_MEMORY_KEPT);
+    CHECK_INT(CALLS(0, "GET"), 3);
+}
+
+/* The pieces that there is room for have as many bytes as a canary. */
+TEST(s23_a_key_that_begins_like_a_canary_and_is_longer_is_none)
+{
+    DURABLE_OF(1, (void)0);
+    PUT_CANARY(0, "0123456789abcdef0123456789abcdef0123456789abcdef01");
+    LINK(0, 0)->receive_max = 9;
+    RUN_MS(1000);
+    CHECK_INT(CALLS(0, "GET"), 2);
+    CHECK(cluster->clients[0].durable.canaries[0].question.is_cut);
+    CHECK_INT(MEMORY(0, 0), REDLOCK_MEMORY_NONE);
+}
+
 /* The caller comes to read it only when the server has returned empty. */
 TEST(s23_an_answer_of_an_earlier_connection_makes_no_canary_known)
 {
