@@ -41,7 +41,7 @@ static int64_t last_extension_ms(const struct model_node *node)
 /* Runs until node 0 has got an extension, or the TTL is over. */
 static void run_until_extended(struct cluster *cluster)
 {
-    RUN_WHILE(CALLS(0, "EXTEND") == 0, DOOR_TTL);
+    RUN_WHILE(CALLS(0, "EXTEND") == 0, LOCK(0)->ttl_ms);
     CHECK_INT(CALLS(0, "EXTEND"), 1);
 }
 
@@ -289,6 +289,7 @@ TEST(the_first_extension_that_fails_is_told_and_so_is_the_next_that_does_not)
     KEEP(0, 0);
     RUN_MS(2 * THIRD_MS);
     CHECK(!redlock_next_done(ENGINE(0)));       /* All is well, and that is no news. */
+    CHECK(LOCK(0)->round.decided_at > LOCK(0)->round.started_at);
     HANG(0); HANG(1);
     RUN_MS(THIRD_MS + 600);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
@@ -351,6 +352,84 @@ TEST(s9_an_extension_that_is_answered_beyond_the_end_is_lost)
     EXPECT_NOT_HELD(0);
     CHECK(!LOCK(0)->is_kept);
 }
+
+/* ---- What is told once ---- */
+
+static struct redlock_event_ring events;
+static struct redlock_event ring[8];
+
+#define WATCH_ENDS \
+    do { \
+        redlock_use_events(ENGINE(0), &events, ring, 8); \
+        events.kinds = REDLOCK_EVENT_BIT(REDLOCK_EVENT_ENDED); \
+    } while (0)
+
+static void expect_end(enum redlock_status status)
+{
+    struct redlock_event event;
+    CHECK(redlock_next_event(&events, &event));
+    CHECK_STR(redlock_status_text(event.status), redlock_status_text(status));
+}
+
+static void expect_no_end(void)
+{
+    struct redlock_event event;
+    CHECK(!redlock_next_event(&events, &event));
+}
+
+TEST(s10_the_loss_of_a_lock_is_told_once)
+{
+    for (unsigned is_under_way = 0; is_under_way < 2; is_under_way++) {
+        CLUSTER_OF(3, 1, config.keep_percent = REDLOCK_KEEP_PERCENT_MAX);
+        TAP_CONTEXT("%s", is_under_way ? "an extension was under way" : "the process was stopped");
+        ACQUIRE(0, "door", 1000);
+        KEEP(0, 0);
+        WATCH_ENDS;
+        if (is_under_way) RUN_MS(780);
+        if (is_under_way) STORY_NODES DEAFEN(story_k);
+        else FREEZE(0);
+        RUN_MS(1000);
+        THAW(0);
+        RUN_MS(100);
+        expect_end(REDLOCK_LOST);
+        expect_no_end();
+        CHECK_INT(LOCK(0)->phase, REDLOCK_PHASE_HELD);
+    }
+}
+
+TEST(s13_the_end_of_the_keeping_is_told_once)
+{
+    for (unsigned is_timed = 0; is_timed < 2; is_timed++) {
+        CLUSTER(3);
+        TAP_CONTEXT("%s", is_timed ? "by time" : "by number");
+        CHECK_INT(acquire_limited(cluster, is_timed ? 0 : 1), REDLOCK_OK);
+        UNTIL_DONE(0);
+        KEEP(0, is_timed ? DOOR_TTL + 2000 : 0);
+        WATCH_ENDS;
+        RUN_MS(DOOR_TTL);
+        expect_end(REDLOCK_EXTENSION_LIMIT);
+        expect_no_end();
+    }
+}
+
+TEST(s13_a_last_extension_that_fails_is_made_once_more)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    KEEP(0, DOOR_TTL + 2000);
+    WATCH_ENDS;
+    HANG(0); HANG(1);
+    RUN_MS(THIRD_MS + 600);
+    RESUME(0); RESUME(1);
+    RUN_MS(2000);
+    expect_end(REDLOCK_NO_QUORUM);
+    expect_end(REDLOCK_EXTENSION_LIMIT);
+    expect_no_end();
+    EXPECT_HELD(0);
+    CHECK(LOCK(0)->valid_until > LOCK(0)->use.keep.until - 200000);
+}
+
+/* ---- */
 
 /* Or many clients would come back to a node in the same moment; and time stands still
  * during a tick. */
@@ -431,6 +510,17 @@ static void hold_for(uint32_t hold_ms, int64_t extension_ms, enum redlock_status
     RUN_US(SHORT_INTERVAL_MS * 1000);
     CHECK_INT(last_extension_ms(NODE(0)), extension_ms);
     EXPECT_STATUS(0, status);
+}
+
+/* More than 2^16 * 1000 us. */
+TEST(s13_the_last_extension_may_be_longer_than_a_minute)
+{
+    CLUSTER_OF(3, 1, config.guard_ms = 120000);
+    ACQUIRE(0, "door", 120000);
+    const uint64_t until = CLIENT_NOW(0) + 120000000;
+    KEEP(0, 120000);
+    run_until_extended(cluster);
+    CHECK_INT(last_extension_ms(NODE(0)), (until - LOCK(0)->round.started_at) / 1000);
 }
 
 TEST(s13_the_last_extension_is_as_long_as_may_be_to_the_millisecond)
