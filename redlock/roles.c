@@ -85,8 +85,7 @@ static bool may_know_present_token(const struct redlock *r, const struct redlock
 static void let_go_of_older_token(struct redlock *r, struct redlock_lock *lock)
 {
     for (unsigned k = 0; k < r->node_count && !lock->is_adopted; k++)
-        if (lock->stakes[k].state == STAKE_PLACED && kind_has_two_tokens_on(lock, k) &&
-            !may_know_present_token(r, lock, k))
+        if (kind_has_two_tokens_on(lock, k) && !may_know_present_token(r, lock, k))
             stake_let_go(r, lock, k);
     REDLOCK_ASSERT(is_known_to_quorum(r, lock));
 }

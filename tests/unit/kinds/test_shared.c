@@ -663,6 +663,35 @@ TEST(s22_a_release_names_both_tokens_where_nobody_knows_the_role)
         }
 }
 
+/* Node 0 alone has told its role. Node 1 may be a writer's yet, and node 2 has another's key. */
+TEST(s5_no_role_is_changed_that_only_a_minority_knows)
+{
+    SHARING(3, 1);
+    RIVAL(2, "door", 60000);
+    SHARED(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_OK);
+    RUN_US(50);
+    redlock_cancel(ENGINE(0), LOCK(0), CLIENT_NOW(0));
+    STALL(1);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_BAD_STATE);
+}
+
+TEST(s13_a_role_is_changed_within_the_limit_of_extensions)
+{
+    SHARING(3, 1);
+    struct redlock_request request = shared_request(0);
+    request.extension_limit = 1;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(start_downgrade(cluster, 0), REDLOCK_EXTENSION_LIMIT);
+}
+
 /* Upgraded and downgraded in turn; at each step a release leaves nothing. */
 TEST(roles_change_as_often_as_one_likes)
 {
@@ -1083,6 +1112,78 @@ TEST(s5_a_node_that_has_missed_a_change_of_role_is_released_before_the_next)
     }
 }
 
+/* Node 2 is slow, and has not answered another lock's extension. */
+TEST(s5_what_another_lock_has_asked_is_no_change_of_role)
+{
+    SHARING(3, 1);
+    START_ACQUIRE_LOCK(0, 1, "gate", DOOR_TTL, 0);
+    UNTIL_LOCK_DONE(0, 1);
+    ACQUIRE(0, "door", DOOR_TTL);
+    RUN_MS(5);
+    HANG(2);
+    cluster_reset(cluster, 0, 2, true);
+    DOWNGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(1000);
+    RESUME(2);
+    RUN_MS(1000);
+    DELAY_US(2, 20000);
+    CHECK_INT(cluster_extend(cluster, 0, 1, DOOR_TTL), REDLOCK_OK);
+    RUN_MS(1);
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(1000);
+    EXPECT_KEY_ABSENT(2, "door");
+}
+
+/* The pipeline of node 2 is full, so that it misses a change of the lock whose SET it has yet
+ * to answer. */
+TEST(s5_a_set_that_was_not_answered_is_no_change_of_role)
+{
+    char name[] = "gate 0";
+
+    SHARING_WITH(3, 1, config.pipeline = REDLOCK_PIPELINE_MIN);
+    DELAY_US(2, 300000);
+    ACQUIRE(0, "door", DOOR_TTL);
+    for (unsigned i = 1; i < REDLOCK_PIPELINE_MIN; i++, name[5]++)
+        START_ACQUIRE_LOCK(0, i, name, DOOR_TTL, 0);
+    RUN_US(1);
+    DOWNGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(REDLOCK_NODE_TIMEOUT_MS + 50);
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(2000);
+    EXPECT_KEY_ABSENT(2, "door");
+    EXPECT_HELD(0);
+}
+
+/* Node 2 is slow, and another lock's command is behind the change of the role, or before it. */
+TEST(s5_a_change_of_role_that_was_not_answered_is_one_whatever_else_was_asked)
+{
+    for (unsigned is_before = 0; is_before < 2; is_before++) {
+        SHARING(3, 1);
+        TAP_CONTEXT("%s", is_before ? "before" : "behind");
+        ACQUIRE(0, "door", DOOR_TTL);
+        RUN_MS(5);
+        DELAY_US(2, 20000);
+        if (is_before) START_ACQUIRE_LOCK(0, 1, "gate", DOOR_TTL, 0);
+        RUN_US(1);
+        DOWNGRADE(0);
+        EXPECT_STATUS(0, REDLOCK_OK);
+        if (!is_before) START_ACQUIRE_LOCK(0, 1, "gate", DOOR_TTL, 0);
+        RUN_US(1);
+        UPGRADE(0);
+        EXPECT_STATUS(0, REDLOCK_OK);
+        RUN_MS(500);
+        EXPECT_KEYS("door", 3);
+        RELEASE(0);
+        CHECK_INT(cluster_release(cluster, 0, 1), REDLOCK_OK);
+        RUN_MS(500);
+        NO_KEYS();
+    }
+}
+
 TEST(s17_a_node_of_an_adopted_lock_that_has_missed_a_change_of_role_is_left)
 {
     SHARING(3, 2);
@@ -1272,13 +1373,52 @@ TEST(s15_an_upgrade_has_no_ticket_that_is_too_large)
     CHECK(redlock_view_lock(LOCK(0)).is_shared);
 }
 
-/* One that has restarted votes again after the guard, and on tickets only after twice
- * the skew besides. */
-TEST(s15_a_node_that_may_have_forgotten_its_counter_has_no_vote_on_an_upgrade)
+TEST(s15_a_wall_clock_that_is_too_late_for_a_ticket_is_nothing_to_an_upgrade_without_one)
+{
+    SHARING(3, 1);
+    struct redlock_request request = shared_request(0);
+    request.wall_us = (uint64_t)1 << 60;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+/* A writer before it had a ticket that is ahead of this reader's clock. */
+TEST(s15_an_upgrade_has_a_larger_ticket_than_the_reader_whatever_its_clock_says)
+{
+    SHARING(3, 2);
+    const uint64_t wall_us = cluster_node_now(cluster, 0) +
+                             (uint64_t)cluster->hosts[0].node.wall_offset_us;
+    struct redlock_request request = story_request("door", DOOR_TTL, 0);
+    request.ticket = true;
+    request.wall_us = wall_us + 1000000;
+    CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(1);
+    RELEASE(1);
+    RUN_MS(5);
+    request = shared_request(1000);
+    request.ticket = true;
+    request.wall_us = wall_us;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    const uint64_t first = redlock_ticket(LOCK(0));
+    CHECK(first > wall_us + 900000);
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK(redlock_ticket(LOCK(0)) > first);
+}
+
+/* Node 2 has restarted. It votes again after the guard, and on tickets only after twice the skew
+ * besides. */
+static void change_beside_a_forgetful_node(bool has_ticket, bool is_upgrade)
 {
     SHARING_WITH(3, 1, config.ticket_skew_ms = 3000; config.guard_ms = DOOR_TTL);
-    struct redlock_request request = shared_request(0);
-    request.ticket = true;
+    struct redlock_request request =
+        is_upgrade ? shared_request(0) : story_request("door", DOOR_TTL, 0);
+    TAP_CONTEXT("%s, %s", has_ticket ? "ticket" : "no ticket", is_upgrade ? "up" : "down");
+    request.ticket = has_ticket;
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     UNTIL_DONE(0);
     RUN_MS(5);
@@ -1288,9 +1428,50 @@ TEST(s15_a_node_that_may_have_forgotten_its_counter_has_no_vote_on_an_upgrade)
     RUN_MS(DOOR_TTL + 2000);
     CHECK(redlock_node_votes(ENGINE(0), 2, CLIENT_NOW(0)) &&
           !redlock_view_node(ENGINE(0), 2, CLIENT_NOW(0)).gives_tickets);
+    const uint64_t ticket = redlock_ticket(LOCK(0));
+    const unsigned calls = (unsigned)CALLS(2, "EXTEND");
+    if (is_upgrade) UPGRADE(0);
+    else            DOWNGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    const bool is_asked = !has_ticket || !is_upgrade;
+    CHECK_INT(redlock_vote_of(LOCK(0), 2) != REDLOCK_VOTE_NOT_ASKED, is_asked);
+    CHECK_INT(CALLS(2, "EXTEND") > calls, is_asked);
+    CHECK_INT(redlock_ticket(LOCK(0)) > ticket, !is_asked);
+}
+
+/* It is owed by a node that is away, which has no vote on tickets. */
+TEST(s5_a_debt_of_an_older_attempt_is_paid_behind_an_upgrade_with_a_ticket)
+{
+    SHARING(3, 1);
+    struct redlock_request request = shared_request(0);
+    request.ticket = true;
+    for (unsigned k = 0; k < 2; k++) RIVAL(k, "door", 50);
+    DOES_BUT_ANSWERS(2, "EVAL", "-ERR not now\r\n");
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    ANSWERS(2, "EVALSHA", "-ERR not now\r\n");
+    RUN_MS(100);
+    CHECK(is_there(cluster, 2, "door#readers"));
+    ANSWERS_AS_EVER(2);
+    DOWN(2);
+    RUN_MS(1500);
+    CHECK_INT(redlock_view_lock(LOCK(0)).owed, 1);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
     UPGRADE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
-    CHECK_INT(redlock_vote_of(LOCK(0), 2), REDLOCK_VOTE_NOT_ASKED);
+    cluster_node_up(cluster, 2, true);
+    RUN_MS(3000);
+    CHECK(!is_there(cluster, 2, "door#readers"));
+    EXPECT_HELD(0);
+}
+
+TEST(s15_a_node_that_may_have_forgotten_its_counter_has_no_vote_on_an_upgrade_with_a_ticket)
+{
+    for (unsigned i = 0; i < 4; i++) change_beside_a_forgetful_node(i & 1, i & 2);
 }
 
 /* ---- Waiting ---- */
