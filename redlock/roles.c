@@ -73,10 +73,16 @@ static void send_as_text(const struct redlock *r, struct redlock_lock *lock)
 }
 
 /* True if a command that names the lock's present token may have been sent to node k. */
-static bool may_know_present_token(const struct redlock *r, const struct redlock_lock *lock,
-                                   unsigned k)
+static bool may_know_present_token(struct redlock *r, const struct redlock_lock *lock, unsigned k)
 {
-    return lock->stakes[k].strays & STRAYS_ROLE || r->nodes[k].asked_count > 0;
+    bool may = (lock->stakes[k].strays & STRAYS_ROLE) != 0;
+
+    for (unsigned i = 0; i < r->nodes[k].asked_count; i++) {
+        const struct redlock_asked *asked = node_asked_at(&r->nodes[k], &r->config, i);
+
+        may = may || (asked->lock == lock && asked->command == REDLOCK_COMMAND_EXTEND);
+    }
+    return may;
 }
 
 /* S5: a node that has missed a change is not to know the lock by three tokens. What it may have is
