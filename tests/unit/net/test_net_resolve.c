@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,9 +34,17 @@ static struct {
     bool hangs;                 /* It hangs until it no longer does. */
     int code, error;            /* The code returned for every name, and the errno with it. */
     unsigned asked, inside;
+    int chains;                 /* Given, and not yet freed. */
     bool is_other_thread, has_no_signals;
     pthread_t tests;
 } resolver = { .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+static void count_chain(int change)
+{
+    (void)pthread_mutex_lock(&resolver.mutex);
+    resolver.chains += change;
+    (void)pthread_mutex_unlock(&resolver.mutex);
+}
 
 /* A chain of addresses for names that begin with "six.", of IPv4, or with "other.", of no family
  * that has ports. */
@@ -54,6 +63,7 @@ static void make_results(const char *node, struct addrinfo **results)
         made[i].ai_next = i + 1 < count ? &made[i + 1] : NULL;
     }
     *results = made;
+    count_chain(1);
 }
 
 static void note_caller(void)
@@ -103,6 +113,7 @@ void freeaddrinfo(struct addrinfo *results)
 {
     free(results->ai_addr);
     free(results);
+    count_chain(-1);
 }
 
 static void let_resolver(bool hang)
@@ -126,6 +137,7 @@ static void reset(void)
     resolver.tests = pthread_self();
     resolver.code = resolver.error = 0;
     resolver.asked = 0;
+    resolver.chains = 0;
     let_resolver(false);
     (void)alarm(60);
 }
@@ -221,6 +233,8 @@ TEST(the_longest_path_fits_an_endpoint)
     memset(address.path, 'p', NET_PATH_MAX);
     address.path[0] = '/';
     CHECK(net_resolve_now(&address, &resolved));
+    CHECK_INT(resolved.endpoints[0].size,
+              offsetof(struct sockaddr_un, sun_path) + NET_PATH_MAX + 1);
     CHECK(resolved.endpoints[0].size <= NET_ENDPOINT_SIZE);
 }
 
@@ -256,6 +270,8 @@ TEST(a_name_is_looked_up_by_a_thread_that_takes_no_signals)
     CHECK_INT(ntohl(endpoint_of(&resolved, 0).sin_addr.s_addr), INADDR_LOOPBACK);
     CHECK(resolver.is_other_thread);
     CHECK(resolver.has_no_signals);
+    CHECK_INT(resolver.asked, 1);
+    CHECK_INT(resolver.chains, 0);
 }
 
 TEST(of_a_name_with_many_addresses_the_first_four_are_taken)
@@ -324,7 +340,10 @@ TEST(what_the_resolver_says_comes_as_a_code_with_a_text)
 
 TEST(every_code_has_a_text)
 {
-    for (int code = -300; code < 1200; code++) CHECK(net_resolve_text(code)[0] != '\0');
+    for (int code = -300; code < 1200; code++) {
+        CHECK(net_resolve_text(code)[0] != '\0');
+        CHECK(strcmp(net_resolve_text(code), net_error_text(0)) != 0);
+    }
     CHECK_STR(net_resolve_text(0), "resolved");
 #if defined(EAI_NODATA) && EAI_NODATA != EAI_NONAME
     CHECK(net_resolve_denies(EAI_NODATA));
@@ -373,6 +392,9 @@ TEST(a_name_that_is_not_resolved_for_want_of_descriptors_is_not_called_unknown)
     resolver.code = EAI_SYSTEM;
     resolver.error = ENFILE;
     CHECK_STR(net_resolve_text(look_up("redis.example").code), net_error_text(ENFILE));
+    resolver.code = EAI_NONAME;
+    resolver.error = ENOENT;    /* Of a file that a resolver has looked for, and need not have. */
+    CHECK_STR(net_resolve_text(look_up("redis.example").code), "no such host");
 }
 
 /* ---- Where no look-up can be begun ---- */
