@@ -80,7 +80,7 @@ static int socket_open(int family)
 #endif
 }
 
-/* Returns 0, EINPROGRESS, or the errno of the failure. */
+/* Returns 0, EINPROGRESS or NET_PENDING, or the errno of the failure. */
 static int socket_begin(int fd, const struct net_endpoint *endpoint)
 {
     const void *address = endpoint->words;    /* Aligned, as net_endpoint promises. */
@@ -103,7 +103,7 @@ NET_API int net_connect(const struct net_endpoint *endpoint, bool *connected)
     if (family != AF_UNIX) socket_tune_tcp(fd);
     int error = socket_begin(fd, endpoint);
     *connected = error == 0;
-    if (error == 0 || error == EINPROGRESS) return fd;
+    if (error <= 0 || error == EINPROGRESS) return fd;    /* NET_PENDING is below 0. */
     net_close(fd);
     return -error;
 }
