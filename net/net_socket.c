@@ -282,8 +282,7 @@ NET_API int net_wait(struct net_wait *waits, size_t count, uint64_t until_us)
     for (size_t i = 0; i < count; i++) polled[i] = wait_to_poll(&waits[i]);
     int ready = wait_poll(polled, count, until_us);
     if (ready < 0 && ready != -EINTR) return wait_blindly(waits, count, until_us);
-    for (size_t i = 0; i < count; i++)
-        waits[i].ready = ready > 0 ? wait_ready(polled[i].revents) : 0;
+    for (size_t i = 0; i < count; i++) waits[i].ready = wait_ready(polled[i].revents);
     return ready;
 }
 
@@ -318,8 +317,7 @@ NET_API void net_self_pipe_write(int fd)
 {
     static const char byte = 1;
     int error = errno;
-    ssize_t taken = 0;
-    if (fd < 0) return;
+    ssize_t taken;
     do taken = write(fd, &byte, sizeof byte);
     while (taken < 0 && errno == EINTR);    /* The bytes that fill the pipe wake as well. */
     errno = error;

@@ -448,7 +448,24 @@ NET_TEST(what_is_no_connection_is_an_error)
     CHECK_INT(net_send(-1, &byte, 1), -EBADF);
     CHECK_INT(net_receive(-1, &byte, 1), -EBADF);
     CHECK_INT(net_connect_result(-1), EBADF);
+    errno = 0;
     net_close(-1);
+    CHECK_INT(errno, 0);
+}
+
+/* Each call counts on errno only if it has failed. */
+NET_TEST(a_signal_of_before_has_interrupted_nothing)
+{
+    struct pair pair;
+    char bytes[8];
+    CHECK(connect_pair(AF_UNIX, &pair));
+    errno = EINTR;
+    CHECK_INT(net_send(pair.ours, "ping", 4), 4);
+    errno = EINTR;
+    CHECK_INT(net_receive(pair.theirs, bytes, sizeof bytes), 4);
+    close_theirs(&pair);
+    errno = EINTR;
+    CHECK_INT(net_receive(pair.ours, bytes, sizeof bytes), NET_END);
 }
 
 NET_TEST(a_descriptor_may_have_any_number)
@@ -469,6 +486,29 @@ NET_TEST(a_descriptor_may_have_any_number)
     CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     CHECK(is_pair);
     CHECK(pair.ours > 1024);
+}
+
+/* A program that has closed its standard input gets 0 for a connection. Nothing here is checked
+ * before its input is back. */
+NET_TEST(descriptor_0_is_one_like_any_other)
+{
+    struct net_endpoint endpoint;
+    int self_pipe[2];
+    bool connected = false;
+    CHECK(listen_on(AF_UNIX, &endpoint) >= 0);
+    const int input = dup(STDIN_FILENO);
+    if (input >= 0) close(STDIN_FILENO);
+    const int fd = net_connect(&endpoint, &connected);
+    net_close(fd);
+    const int opened = net_self_pipe_open(self_pipe);
+    net_self_pipe_write(self_pipe[1]);
+    const bool was_written = net_self_pipe_drain(self_pipe[0]);
+    net_close(self_pipe[0]);
+    net_close(self_pipe[1]);
+    if (input >= 0) dup2(input, STDIN_FILENO);
+    close(input);
+    CHECK(fd == 0 && connected);
+    CHECK(opened == 0 && self_pipe[0] == 0 && was_written);
 }
 
 NET_TEST(every_error_has_a_text)
@@ -537,6 +577,7 @@ NET_TEST(a_wait_says_who_is_ready_for_what)
     CHECK_INT(waits[2].ready, 0);
     CHECK_INT(waits[3].ready, NET_WRITE);
     CHECK_INT(waits[4].ready, 0);
+    CHECK_INT(wait_for(pair.ours, NET_WRITE, SOON_US), NET_WRITE);
 }
 
 NET_TEST(what_is_broken_is_ready_unasked)
@@ -673,8 +714,27 @@ NET_TEST(a_self_pipe_does_not_outlive_exec_and_no_self_pipe_is_none)
     int self_pipe[2];
     CHECK_INT(net_self_pipe_open(self_pipe), 0);
     for (int i = 0; i < 2; i++) CHECK(fcntl(own(self_pipe[i]), F_GETFD) & FD_CLOEXEC);
+    errno = 0;
     net_self_pipe_write(-1);
     CHECK(!net_self_pipe_drain(-1));
+    CHECK_INT(errno, 0);    /* Nobody was asked. */
+}
+
+NET_TEST(a_self_pipe_is_written_to_once_and_drained_whatever_errno_was_before)
+{
+    int self_pipe[2];
+    char bytes[8];
+    CHECK_INT(net_self_pipe_open(self_pipe), 0);
+    own(self_pipe[0]);
+    errno = EINTR;
+    net_self_pipe_write(self_pipe[1]);
+    CHECK_INT(read(self_pipe[0], bytes, sizeof bytes), 1);
+    net_self_pipe_write(self_pipe[1]);
+    errno = EINTR;
+    CHECK(net_self_pipe_drain(self_pipe[0]));
+    close(self_pipe[1]);
+    errno = EINTR;
+    CHECK(!net_self_pipe_drain(self_pipe[0]));
 }
 
 /* --- Clock and random bytes --- */
