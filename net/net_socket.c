@@ -282,7 +282,8 @@ NET_API int net_wait(struct net_wait *waits, size_t count, uint64_t until_us)
     for (size_t i = 0; i < count; i++) polled[i] = wait_to_poll(&waits[i]);
     int ready = wait_poll(polled, count, until_us);
     if (ready < 0 && ready != -EINTR) return wait_blindly(waits, count, until_us);
-    for (size_t i = 0; i < count; i++) waits[i].ready = wait_ready(polled[i].revents);
+    for (size_t i = 0; i < count; i++)
+        waits[i].ready = ready > 0 ? wait_ready(polled[i].revents) : 0;
     return ready;
 }
 

@@ -12,7 +12,7 @@ enum {
 
 /* ---- Questions that are refused ---- */
 
-/* What is behind the z becomes no letter. */
+/* Bytes behind the z become no letters. */
 static uint8_t upper_case(uint8_t byte)
 {
     return byte >= 'a' ? (uint8_t)(byte - ('a' - 'A')) : byte;

@@ -5,7 +5,7 @@
 
 #include "wire.h"
 
-/* What the last question about a canary on this connection was for. */
+/* The purpose of the last question about a canary on this connection. */
 enum canary_step { CANARY_NOT_ASKED, CANARY_IS_SET, CANARY_IS_READ };
 
 /* If we may not see the canary, we cannot know. The node is like any other, whose guard begins with

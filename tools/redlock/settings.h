@@ -91,7 +91,7 @@ static inline bool settings_is_any_shared(const struct settings *settings)
     return is_any;
 }
 
-/* Of several resources one that is shared makes the lock a shared one. */
+/* One shared resource of several makes the lock a shared one. */
 static inline const struct redlock_kind *settings_kind(const struct settings *settings)
 {
     if (settings->redisson)    return &redlock_redisson;

@@ -393,7 +393,7 @@ TEST(a_name_that_is_not_resolved_for_want_of_descriptors_is_not_called_unknown)
     resolver.error = ENFILE;
     CHECK_STR(net_resolve_text(look_up("redis.example").code), net_error_text(ENFILE));
     resolver.code = EAI_NONAME;
-    resolver.error = ENOENT;    /* Of a file that a resolver has looked for, and need not have. */
+    resolver.error = ENOENT;    /* A resolver may lack the file that it looked for. */
     CHECK_STR(net_resolve_text(look_up("redis.example").code), "no such host");
 }
 

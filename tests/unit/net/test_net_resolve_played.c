@@ -17,10 +17,10 @@
 /* ---- The system ---- */
 
 static struct {
-    int pair_error, thread_error, attributes_error;    /* The errno of each call that fails. */
+    int pair_error, thread_error, attributes_error;    /* The errno of each that fails. */
     int descriptors, attributes;                       /* Given, and not yet back. */
     bool was_bad;               /* Something came back that was not given, or twice. */
-    bool was_detached, had_no_signals;                 /* Of the last thread. */
+    bool was_detached, had_no_signals;                 /* The last thread's. */
     size_t stack_size;
 } played;
 
@@ -38,7 +38,7 @@ static int fail(int error)
 
 static int play_socketpair(int family, int type, int protocol, int ends[2])
 {
-    ends[0] = ends[1] = INT_MAX;    /* What was there before, which is no descriptor. */
+    ends[0] = ends[1] = INT_MAX;    /* It was there before, and is no descriptor. */
     if (played.pair_error != 0) return fail(played.pair_error);
     played.descriptors += 2;
     return socketpair(family, type, protocol, ends);

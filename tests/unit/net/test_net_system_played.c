@@ -27,7 +27,7 @@ enum { PIECE = 100, FROM_CALL = 0xee };
 struct system {
     struct timespec time;
     int clock_error;
-    int calls;                      /* Of getentropy, before it is no longer there. */
+    int calls;                      /* How often getentropy is there. */
     const char *missing, *plain;    /* A device that is not there, and one that is a plain file. */
     int first;                      /* Descriptor. 0: as where the standard input is closed. */
     int interruptions;              /* So many before each call succeeds. */

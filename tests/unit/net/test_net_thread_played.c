@@ -14,7 +14,8 @@
 /* ---- The system ---- */
 
 static struct {
-    int mutex_error, condition_error, mask_error, thread_error;   /* Of each call that fails. */
+    /* The errno of each that fails. */
+    int mutex_error, condition_error, mask_error, thread_error;
     int mutexes, conditions, locks, threads;                      /* Given, and not yet back. */
     bool was_bad;             /* Something came back that was not given, or twice. */
     bool had_no_signals;      /* The last thread. */
@@ -113,7 +114,7 @@ static void *count(void *context)
     return NULL;
 }
 
-/* What is on the stack then would block no signals. */
+/* The mask on the stack would block no signals then. */
 static void clear_stack(void)
 {
     volatile unsigned char bytes[4096];
