@@ -149,6 +149,13 @@ judge('no line is about an earlier time', 'tests/witness/check: line 6 is none',
 judge('S21: readers do not become writers beside each other', 'S3, S21', f'{READERS};2000 node0 2000 has door x {A} 1001000 {B} 1001000')
 judge('S22: nobody is made a reader that believes to be a writer', 'S5', f'...;{HOLDS};3000 node0 3000 has door s {A} 1001000 {B} 1001000')
 judge('S22: nor by its other token', 'S5', f'...;{HOLDS};2500 client0 2500 turns door {A} {B};3000 node0 3000 has door s {B} 1001000')
+# It turns, and node2 misses that.
+MISSED = (f'...;{HOLDS};2000 node2 2000 has door x {A} 1001000;2500 client0 2500 turns door {A} {B};2500 client0 2500 holds door s {A} 970000'
+          f';2600 node0 2600 has door s {B} 1001000')
+KNOWN = f'{MISSED};2600 node1 2600 has door s {B} 1001000'
+judge('S5: a node that has missed a change of role gives back the older token', 'accepted', f'{KNOWN};3000 node2 3000 has door nothing')
+judge('S5: not before a majority has the other', 'S5', f'{MISSED};3000 node2 3000 has door nothing')
+judge('S5: none of that majority gives back its own', 'S5', f'{KNOWN};3000 node1 3000 has door nothing')
 judge('S15: a holder keeps its ticket', 'S15', ';'.join(f'1000 node{k} 1000 counts door 60 9000000' for k in range(3))
       + f';...;{HOLDS} ticket=60;3000 client0 3000 holds door x {A} 970000')
 
