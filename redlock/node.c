@@ -230,8 +230,10 @@ void node_asked(struct redlock_node *node, const struct redlock_config *config, 
                 const struct redlock_asked *asked)
 {
     REDLOCK_CHECK(node_can_ask(node, config));
-    if (node->state == NODE_READY && node->asked_count == 0)
-        node->alarm_at = now_us + NODE_HANG_FACTOR * timeout_us(config);
+    /* A handshake may have a second round, of what was refused in the first (see native.c). */
+    if (node->asked_count == 0)
+        node->alarm_at =
+            now_us + (node->state == NODE_READY ? NODE_HANG_FACTOR : 1) * timeout_us(config);
     *node_asked_at(node, config, node->asked_count) = *asked;
     node->asked_count++;
 }

@@ -178,6 +178,8 @@ TEST(worlds_in_which_long_soaks_found_a_rule_broken_break_none)
         /* A key of a poll that was answered was taken for the one of a poll that was not. */
         { 1795913919000882, SIM_CLASS_FAIR },
         { 1795922111000438, SIM_CLASS_FAIR },   /* The TTL of a late poll began when it was sent. */
+        /* A handshake of three rounds was to end within the time of one. */
+        { 1795929118000208, SIM_CLASS_NATIVE },
     };
     struct sim_totals totals = { 0 };
     for (size_t i = 0; i < sizeof found / sizeof found[0]; i += tap_sample()) {
