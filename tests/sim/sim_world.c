@@ -327,6 +327,15 @@ static void extend_too_late(struct sim_world *world, struct sim_actor *actor)
                sim_resource(actor->lock));
 }
 
+/* All of its nodes may run no scripts, and be owed another TTL (see redlock_start_extend). */
+static bool asks_nobody(const struct sim_world *world, const struct sim_actor *actor)
+{
+    const struct redlock_lock *lock = cluster_lock(world->cluster, actor->client, actor->lock);
+    for (unsigned k = 0; k < world->options.node_count; k++)
+        if (redlock_vote_of(lock, k) != REDLOCK_VOTE_NOT_ASKED) return false;
+    return true;
+}
+
 static void extend(struct sim_world *world, struct sim_actor *actor)
 {
     const uint32_t ttl_ms = draw_ttl(world, &actor->dice);
@@ -334,11 +343,11 @@ static void extend(struct sim_world *world, struct sim_actor *actor)
     redlock_token(cluster_lock(world->cluster, actor->client, actor->lock), token);
     sim_token_of(world, token, actor->client)->is_adopted |= actor->adopted;
     actor->deed = SIM_EXTENDS;
-    actor->ttl_ms = ttl_ms;
     actor->keep_is_safe = false;    /* It may not be safe with that TTL. */
-    if (cluster_extend(world->cluster, actor->client, actor->lock, ttl_ms) ==
-        REDLOCK_EXTENSION_LIMIT)
-        sim_count(world, SIM_PATH_EXTENSION_LIMIT);
+    const enum redlock_status status =
+        cluster_extend(world->cluster, actor->client, actor->lock, ttl_ms);
+    if (status == REDLOCK_EXTENSION_LIMIT) sim_count(world, SIM_PATH_EXTENSION_LIMIT);
+    if (status == REDLOCK_OK && !asks_nobody(world, actor)) actor->ttl_ms = ttl_ms;
 }
 
 /* A reader of one resource becomes its writer, and the other way round. */
