@@ -47,9 +47,13 @@ void node_init(struct redlock_node *node, bool is_subscription)
     node->trouble = REDLOCK_TROUBLE_NEW;
 }
 
-static uint64_t timeout_us(const struct redlock_config *config)
+/* It is given up if nothing has come from it by then. */
+REDLOCK_OUTLINE static void expect_answer(struct redlock_node *node,
+                                          const struct redlock_config *config, uint64_t now_us)
 {
-    return (uint64_t)config->node_timeout_ms * 1000;
+    unsigned timeouts = node->state == NODE_READY ? NODE_HANG_FACTOR : 1;
+
+    node->alarm_at = now_us + (uint64_t)config->node_timeout_ms * (timeouts * 1000);
 }
 
 /* A session that was good has not failed when it is no longer needed, and may be back at once. */
@@ -68,7 +72,7 @@ bool node_tick(struct redlock_node *node, const struct redlock_config *config, b
     case NODE_DISCONNECTED:
         if (!overdue || !is_needed) return false;
         set_state(node, NODE_CONNECTING);
-        node->alarm_at = now_us + timeout_us(config);
+        expect_answer(node, config, now_us);
         return false;
     case NODE_CONNECTING:
         if (overdue) node_give_up_for(node, REDLOCK_TROUBLE_SILENT, REASON_NOT_CONNECTED);
@@ -111,7 +115,7 @@ static void step_from(struct redlock_node *node, unsigned step,
 void node_connected(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
 {
     set_state(node, NODE_HANDSHAKE);
-    node->alarm_at = now_us + timeout_us(config);
+    expect_answer(node, config, now_us);
     clear_bytes(&node->identity, sizeof node->identity);
     node->reply.begun = false;
     node->send_start = node->send_end = node->receive_start = node->receive_end = 0;
@@ -231,9 +235,7 @@ void node_asked(struct redlock_node *node, const struct redlock_config *config, 
 {
     REDLOCK_CHECK(node_can_ask(node, config));
     /* A handshake may have a second round, of what was refused in the first (see native.c). */
-    if (node->asked_count == 0)
-        node->alarm_at =
-            now_us + (node->state == NODE_READY ? NODE_HANG_FACTOR : 1) * timeout_us(config);
+    if (node->asked_count == 0) expect_answer(node, config, now_us);
     *node_asked_at(node, config, node->asked_count) = *asked;
     node->asked_count++;
 }
@@ -407,8 +409,7 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
         else if (*questions)
             (*questions)->feature->read(questions, node->asked[node->asked_first].round, &item);
         if (!item.ends_reply) continue;
-        node->alarm_at = node->state == NODE_READY ? now_us + NODE_HANG_FACTOR * timeout_us(config)
-                                                   : node->alarm_at;
+        if (node->state == NODE_READY) expect_answer(node, config, now_us);
         hand_out(node, reply);
         if (!node_take_asked(node, config, asked))
             *asked = (struct redlock_asked){ .command = REDLOCK_COMMAND_NONE };
