@@ -59,6 +59,15 @@ says_what_is_missing() {
 }
 check 's31 without a majority of the sentinels nobody has a lock, and the message names one that does not answer' says_what_is_missing
 
+# With a right to it a client that begins after a failover need not wait.
+mark_is_allowed() {
+    ask 0 ACL SETUSER app on '>pw' '~lock:*' '&redlock:*' +@all >/dev/null && is 1 doctor --guard 3s --ttl 3s --quick --check-user app --prefix lock: &&
+    prints '^node 0 .*WARNING  the user may not use redlock:promoted: .* Fix: ACL SETUSER <user> ~redlock:promoted[*]$' &&
+    ask 0 ACL SETUSER app '~redlock:promoted*' >/dev/null && is 1 doctor --guard 3s --ttl 3s --quick --check-user app --prefix lock: &&
+    ! prints redlock:promoted >/dev/null
+}
+check 'doctor tells if a user may not leave the mark of a promotion' mark_is_allowed
+
 kills_the_master() {
     acquires 0 0 0 || return 1
     kill -KILL "$pid_0"

@@ -237,6 +237,13 @@ static bool is_canary_refused(const struct judging *j)
     return is_wanted && is_name_refused(j, FOR_MEMORY, false);
 }
 
+/* S31: the mark of when the master was first met since its promotion. */
+static bool is_promotion_refused(const struct judging *j)
+{
+    return is_behind_sentinels(j->node) && j->limits->guard_ms > 0 &&
+           is_name_refused(j, FOR_FAILOVERS, false);
+}
+
 /* Judges the rights for speed and for wake-ups, if all others are there. */
 static void judge_comforts(struct judging *j)
 {
@@ -284,6 +291,10 @@ static void judge_permissions(struct judging *j)
         found(j, SEVERITY_WARNING, "ACL SETUSER <user> ~redlock:canary*",
               "the user may not use redlock:canary: the node is declared durable, but has no vote "
               "for the guard after a restart");
+    } else if (is_promotion_refused(j)) {
+        found(j, SEVERITY_WARNING, "ACL SETUSER <user> ~redlock:promoted*",
+              "the user may not use redlock:promoted: after a failover each new client waits for "
+              "the guard");
     } else if (is_name_refused(j, FOR_LOCKS, true)) {
         found(j, SEVERITY_UNSAFE, "ACL SETUSER <user> &redisson_lock__channel*",
               "the user may not use Redisson's channels: it cannot lock");

@@ -44,12 +44,6 @@ void judge_version(struct judging *j)
     else well(j, "Redis %s", version);
 }
 
-/* The name that the library gives to a node whose master sentinels name. */
-static bool is_behind_sentinels(const struct survey_node *node)
-{
-    return strncmp(node->address, "sentinel:", 9) == 0;
-}
-
 static bool is_in_cluster_mode(const struct judging *j)
 {
     return j->node->trouble == REDLOCK_TROUBLE_CLUSTER ||

@@ -26,6 +26,8 @@ const struct survey_need survey_needs[] = {
     { "+info", { "INFO" } },
     { "+get", { "GET", REDLOCK_CANARY } },
     { "+set", { "SET", REDLOCK_CANARY, "x", "NX" } },
+    { "+get", { "GET", REDLOCK_PROMOTION_KEY } },
+    { "+set", { "SET", REDLOCK_PROMOTION_KEY, "x" } },
     { "+zadd", { "ZADD", SURVEY_KEY, "1", "x" } },
     { "+zrem", { "ZREM", SURVEY_KEY, "x" } },
     { "+zpopmin", { "ZPOPMIN", SURVEY_KEY } },
@@ -56,6 +58,7 @@ enum survey_purpose survey_purpose(const struct survey_need *need, unsigned part
                    of = rights_of(need->rule) & parts;
 
     if (need->words[1] && strcmp(need->words[1], REDLOCK_CANARY) == 0) return FOR_MEMORY;
+    if (need->words[1] && strcmp(need->words[1], REDLOCK_PROMOTION_KEY) == 0) return FOR_FAILOVERS;
     if (strcmp(need->rule, "+evalsha") == 0) return FOR_SPEED;
     if (of & ~(wake_ups | RIGHTS_PART('v'))) return FOR_LOCKS;
     if (of & RIGHTS_PART('v')) return FOR_A_VOTE;

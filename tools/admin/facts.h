@@ -102,7 +102,7 @@ enum {
     SURVEY_ERROR_MAX = 128,
     SURVEY_WORDS_MAX = 5,       /* Words of a question. */
     SURVEY_SAMPLES = 5,         /* Samples of TIME, in a look at a clock. */
-    SURVEY_NEEDS_MAX = 32
+    SURVEY_NEEDS_MAX = 34
 };
 
 /* The fate of a question to a node. */
@@ -143,6 +143,7 @@ enum survey_purpose {
     FOR_LOCKS,          /* or without it there is no lock; */
     FOR_A_VOTE,         /* or none without --trust-unknown; */
     FOR_MEMORY,         /* or a durable node is taken for any other; */
+    FOR_FAILOVERS,      /* or each new client waits for the guard after a failover; */
     FOR_SPEED,          /* or scripts go out in full, at the second try; */
     FOR_WAKE_UPS        /* or clients that wait are woken late. */
 };

@@ -113,6 +113,11 @@ bool is_managed(const struct judging *j)
     return j->limits->managed >> j->k & 1;
 }
 
+bool is_behind_sentinels(const struct survey_node *node)
+{
+    return strncmp(node->address, "sentinel:", strlen("sentinel:")) == 0;
+}
+
 bool is_unsafe(const struct findings *findings, unsigned k)
 {
     for (unsigned i = 0; i < findings->count; i++)

@@ -102,6 +102,9 @@ const char *why_remember(const struct judging *j);
 /* Is it declared to be the endpoint of a service? */
 bool is_managed(const struct judging *j);
 
+/* Does it have the name that the library gives to a node whose master sentinels name? */
+bool is_behind_sentinels(const struct survey_node *node);
+
 /* Does a lock count on this node? It has a vote, even with clients that do not trust a node that
  * says nothing of itself, as the session that asks does; and it lets itself be written to. */
 bool judge_vote_of(const struct survey_node *node, const struct judge_limits *limits);
