@@ -89,10 +89,8 @@ TEST(s7_a_rivals_key_is_neither_extended_nor_released)
 TEST(a_node_without_scripts_has_a_timeout_for_each_round_of_its_handshake)
 {
     CLUSTER_COLD(MASTERS, 1, config.node_timeout_ms = 100);
-    STORY_NODES {
-        refuse_scripts(NODE(story_k), DELIFEQ);
-        DELAY_US(story_k, 24000);       /* And back. It answers three times. */
-    }
+    STORY_NODES refuse_scripts(NODE(story_k), DELIFEQ);
+    STORY_NODES DELAY_US(story_k, 24000);       /* And back. It answers three times. */
     RUN_MS(1000);
     STORY_NODES EXPECT_TROUBLE(0, story_k, REDLOCK_TROUBLE_NONE);
 }
