@@ -35,7 +35,8 @@ enum {
  * or the order of tickets. Wall clocks differ in all of them, by no more than the configured skew
  * unless the class says so. Only the tickets are looked at from TICKETS_SKEWED on, and from
  * PERIODS_NO_GUARD on only that no period has two runs; so in PERIODS. There are shared locks,
- * semaphores and fair locks only in the worlds of READERS, PERMITS and FAIR. */
+ * semaphores and fair locks only in the worlds of READERS, PERMITS and FAIR, and in half of those of
+ * SLOTS. */
 #define SIM_CLASSES(X) \
     X(NONE, true, "none") \
     X(DELAYS, true, "messages delayed, in pieces") \
