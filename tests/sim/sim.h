@@ -35,8 +35,8 @@ enum {
  * or the order of tickets. Wall clocks differ in all of them, by no more than the configured skew
  * unless the class says so. Only the tickets are looked at from TICKETS_SKEWED on, and from
  * PERIODS_NO_GUARD on only that no period has two runs; so in PERIODS. There are shared locks,
- * semaphores and fair locks only in the worlds of READERS, PERMITS and FAIR, and in half of those of
- * SLOTS. */
+ * semaphores and fair locks only in the worlds of READERS, PERMITS and FAIR, and in half of the
+ * worlds of SLOTS. */
 #define SIM_CLASSES(X) \
     X(NONE, true, "none") \
     X(DELAYS, true, "messages delayed, in pieces") \
@@ -81,7 +81,8 @@ enum {
     X(PERIODS_NO_GUARD, false, "once per period: nodes restart empty and take part") \
     X(PERIODS_FLUSHALL, false, "once per period: FLUSHALL") \
     X(PROMOTED, true, "failover to a stale replica that has been up for long, and new clients") \
-    X(NAMELESS, true, "servers without a run_id restart, or fail over if they have a master_replid") \
+    X(NAMELESS, true, \
+      "servers without a run_id restart, or fail over if they have a master_replid") \
     X(SLOTS, true, "slots move between two shards: all of the above that keeps its memory")
 
 enum sim_class {

@@ -104,7 +104,8 @@ static bool fair_tells(struct run *run, struct slice queue)
 {
     struct model_entry told = { .size = 0 }, heard;
     unsigned count = 0;
-    const struct model_key *key = may_call_on(run, "ZRANGE", queue, READS) ? sorted_set(run, queue) : NULL;
+    const struct model_key *key =
+        may_call_on(run, "ZRANGE", queue, READS) ? sorted_set(run, queue) : NULL;
     const struct model_entry *next = entry_behind(key, NULL);
     for (unsigned i = 0; i < 16 && next && count == 0 && !run->error; i++) {
         told = *next;

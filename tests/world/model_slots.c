@@ -22,8 +22,10 @@
  *
  * The atomic migration of Valkey 9.0 (CLUSTER MIGRATESLOTS, cluster_migrateslots.c) and Redis 8.4
  * (CLUSTER MIGRATION IMPORT) hides the copies until all clients are paused, and then the other
- * shard has it all. Its keys have their absolute times; here both shards have one clock, so that is
- * the same. */
+ * shard has it all. Valkey's snapshot is an AOF, which gives the absolute time of each key's end
+ * (childSnapshotForSyncSlot, PEXPIREAT). Both shards have one clock here, so that is the same.
+ *
+ * A redis-server 7.0.15 whose slot moved has given the same answers to each of these. */
 #include "model_inside.h"
 
 #include <string.h>

@@ -163,9 +163,9 @@ TEST(a_set_of_which_a_part_has_left_is_kept_and_released_later)
 
 /* ---- Scripts that are stopped halfway ---- */
 
-/* The last of the readers has left them, and then their key is gone, which is not to be had from a
- * shard whose slot moves. So the script ends there, and the readers' marker stays. It keeps writers
- * out for no longer than its TTL. */
+/* The last of the readers has left them, so their key is gone, and a shard whose slot moves refuses
+ * each command with a key that is not there. The script ends before it removes the readers' marker,
+ * which keeps writers out for no longer than its TTL. */
 TEST(s21_a_reader_whose_release_is_stopped_halfway_keeps_writers_out_for_its_ttl_at_most)
 {
     SHARDS_OF(2, (void)0);
@@ -189,8 +189,8 @@ TEST(s21_a_reader_whose_release_is_stopped_halfway_keeps_writers_out_for_its_ttl
 
 /* ---- What a move must not do ---- */
 
-/* As redlock(7) says, a slot must not leave a server that has just lost its keys,
- * since the guard is of the server. */
+/* A slot must not leave a server that has just lost its keys, since the guard is of the server. This
+ * is a known limit (redlock(7), "Managed endpoints"). */
 TEST(s11_the_guard_is_of_servers_and_a_slot_that_leaves_one_takes_none_along)
 {
     SHARDS_OF(2, (void)0);
