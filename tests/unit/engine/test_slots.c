@@ -189,7 +189,7 @@ TEST(s21_a_reader_whose_release_is_stopped_halfway_keeps_writers_out_for_its_ttl
 
 /* ---- What a move must not do ---- */
 
-/* A slot must not leave a server that has just lost its keys, since the guard is of the server. This
+/* A slot must not leave a server that has just lost its keys, since the guard is of the server. It
  * is a known limit (redlock(7), "Managed endpoints"). */
 TEST(s11_the_guard_is_of_servers_and_a_slot_that_leaves_one_takes_none_along)
 {
