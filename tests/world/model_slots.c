@@ -39,7 +39,7 @@ static bool is_of_slot(struct slice name)
     return memchr(name.data, '{', name.size) != NULL;
 }
 
-static bool is_there(const struct scene *scene, struct slice name)
+static bool has_key(const struct scene *scene, struct slice name)
 {
     return key_find(scene->node, scene->session->database, name, scene->now_us) != NULL;
 }
@@ -59,7 +59,7 @@ const char *model_redirect(const struct scene *scene, const struct slice *names,
     if (node->is_unserved) return "-CLUSTERDOWN Hash slot not served\r\n";
     if (node->shard != node->owner) return moved[node->owner];
     if (!is_leaving(node)) return NULL;
-    for (unsigned i = 0; i < count; i++) present += is_there(scene, names[i]);
+    for (unsigned i = 0; i < count; i++) present += has_key(scene, names[i]);
     if (present == count) return NULL;
     if (present > 0) return "-TRYAGAIN Multiple keys request during rehashing of slot\r\n";
     return node->owner == 0 ? "-ASK 15495 10.0.0.2:6379\r\n" : "-ASK 15495 10.0.0.1:6379\r\n";
@@ -67,7 +67,7 @@ const char *model_redirect(const struct scene *scene, const struct slice *names,
 
 const char *model_why_not_local(const struct scene *scene, struct slice name)
 {
-    return is_leaving(scene->node) && is_of_slot(name) && !is_there(scene, name)
+    return is_leaving(scene->node) && is_of_slot(name) && !has_key(scene, name)
                ? "-ERR Script attempted to access a non local key in a cluster node"
                : NULL;
 }
