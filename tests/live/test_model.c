@@ -45,6 +45,7 @@
 #include "../world/model_script_shared.c"
 #include "../world/model_scripts.c"
 #include "../world/model_session.c"
+#include "../world/model_slots.c"
 #include "../tap.h"
 #include "servers.h"
 

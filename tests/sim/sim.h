@@ -35,7 +35,8 @@ enum {
  * or the order of tickets. Wall clocks differ in all of them, by no more than the configured skew
  * unless the class says so. Only the tickets are looked at from TICKETS_SKEWED on, and from
  * PERIODS_NO_GUARD on only that no period has two runs; so in PERIODS. There are shared locks,
- * semaphores and fair locks only in the worlds of READERS, PERMITS and FAIR. */
+ * semaphores and fair locks only in the worlds of READERS, PERMITS and FAIR, and in half of the
+ * worlds of SLOTS. */
 #define SIM_CLASSES(X) \
     X(NONE, true, "none") \
     X(DELAYS, true, "messages delayed, in pieces") \
@@ -80,7 +81,9 @@ enum {
     X(PERIODS_NO_GUARD, false, "once per period: nodes restart empty and take part") \
     X(PERIODS_FLUSHALL, false, "once per period: FLUSHALL") \
     X(PROMOTED, true, "failover to a stale replica that has been up for long, and new clients") \
-    X(NAMELESS, true, "servers without a run_id restart, or fail over if they have a master_replid")
+    X(NAMELESS, true, \
+      "servers without a run_id restart, or fail over if they have a master_replid") \
+    X(SLOTS, true, "slots move between two shards: all of the above that keeps its memory")
 
 enum sim_class {
 #define SIM_CLASS_ENUM(name, promised, text) SIM_CLASS_##name,
@@ -98,6 +101,7 @@ bool sim_class_has_readers(enum sim_class class);
 bool sim_class_has_permits(enum sim_class class);
 bool sim_class_is_fair(enum sim_class class);
 bool sim_class_is_native(enum sim_class class);
+bool sim_class_has_slots(enum sim_class class);
 bool sim_class_has_no_guard(enum sim_class class);
 bool sim_class_is_durable(enum sim_class class);
 
@@ -139,7 +143,12 @@ bool sim_class_is_durable(enum sim_class class);
       "node replaced by its stale replica, unseen") \
     X(EVICTION, IN(EVICTION), "a key is evicted") \
     X(FLUSHALL, IN(FLUSHALL) | IN(TICKETS_FLUSHALL) | IN(PERIODS_FLUSHALL) | IN(READERS_FLUSHALL), \
-      "FLUSHALL")
+      "FLUSHALL") \
+    /* No other class has those from here on. */ \
+    X(SLOT_MOVES, IN(SLOTS), "slot moves, key by key") \
+    X(SLOT_JUMPS, IN(SLOTS), "slot moves at once") \
+    X(SLOT_UNSERVED, IN(SLOTS), "no shard has the slot") \
+    X(ADDRESS, IN(SLOTS), "node's address leads to the wrong shard")
 
 enum sim_fault_kind {
 #define SIM_FAULT_ENUM(name, classes, text) SIM_FAULT_##name,
@@ -250,7 +259,13 @@ struct sim_fault {
     X(PERMITS_TOGETHER, "several permits of one resource held") \
     X(PERMITS_FULL, "all permits of a resource held") \
     X(WON_FAIR, "won by a fair lock") \
-    X(WON_IN_TURN, "won by a fair lock from the queue")
+    X(WON_IN_TURN, "won by a fair lock from the queue") \
+    X(REDIRECT_MOVED, "MOVED: another shard has the slot") \
+    X(REDIRECT_ASK, "ASK: the slot moves, and no key is there") \
+    X(REDIRECT_TRYAGAIN, "TRYAGAIN: the slot moves, and some keys are there") \
+    X(STOPPED_HALFWAY, "a script was stopped behind a write, since a key was not there") \
+    X(WON_IN_MOVE, "won while the slot moved at a node that was asked") \
+    X(RELEASED_ELSEWHERE, "released by another shard than the one that had granted it")
 
 enum sim_path {
 #define SIM_PATH_ENUM(name, text) SIM_PATH_##name,
@@ -368,6 +383,9 @@ struct sim_options {
     unsigned native;            /* The set of nodes that run no scripts. */
     bool restless, in_pieces, ticks_first;
     bool hides_replid;          /* Of nodes without a run_id. */
+    /* When the slots have come to rest the wrong shards are switched off; else their connections
+     * stay until they are used. */
+    bool cuts_wrong_shards;
 };
 
 /* ---- Running ---- */

@@ -64,7 +64,7 @@ static void begin_trouble(struct sim_world *world, const struct sim_fault *fault
     case 6:
     case 14:
     case 15: node->role = MODEL_REPLICA; break;
-    case 7:  node->mode = "cluster"; break;
+    case 7:  node->mode = node->is_cluster ? "sentinel" : "cluster"; break;
     case 8:  node->noperm = "INFO"; break;
     case 9:  node->noperm = "EVAL"; break;
     case 10: node->noperm = "PUBLISH"; break;
@@ -76,12 +76,17 @@ static void begin_trouble(struct sim_world *world, const struct sim_fault *fault
     if (fault->amount / TROUBLES % 2 == 0) reset_all(world->cluster, fault->node);
 }
 
+static const char *right_mode(const struct model_node *node)
+{
+    return node->is_cluster ? "cluster" : "standalone";
+}
+
 bool sim_is_unfit(const struct model_node *node)
 {
     const bool is_secret =
         node->noperm && (strcmp(node->noperm, "INFO") == 0 ||
                          (strcmp(node->noperm, "EVAL") == 0 && !node->newer));
-    return node->role != MODEL_MASTER || is_secret || strcmp(node->mode, "standalone") != 0;
+    return node->role != MODEL_MASTER || is_secret || strcmp(node->mode, right_mode(node)) != 0;
 }
 
 static void end_trouble(struct sim_world *world, const struct sim_fault *fault)
@@ -91,7 +96,7 @@ static void end_trouble(struct sim_world *world, const struct sim_fault *fault)
     if (sim_is_unfit(node) || node->newer) reset_all(world->cluster, fault->node);
     node->condition = MODEL_WELL;
     node->role = MODEL_MASTER;
-    node->mode = "standalone";
+    node->mode = right_mode(node);
     node->noperm = sim_noperm(&world->options, fault->node);
 }
 
@@ -282,6 +287,101 @@ static void flush(struct sim_world *world, const struct sim_fault *fault)
     model_flush(node_of(world, fault));
 }
 
+/* ---- Slots ---- */
+
+/* Then the keys go back, and the slot stays. */
+static bool turns_back(const struct sim_fault *fault)
+{
+    return fault->amount >> 30 & 1;
+}
+
+/* New connections lead there, those of one client or of all. Those that stand may break. */
+static void lead(struct sim_world *world, const struct sim_fault *fault, unsigned shard)
+{
+    for (unsigned c = 0; c < world->options.client_count; c++) {
+        if (c != fault->client && !(fault->amount >> 32 & 1)) continue;
+        world->cluster->links[c][fault->node].shard = (uint8_t)shard;
+        if (fault->amount >> 34 & 1) cluster_reset(world->cluster, c, fault->node, true);
+    }
+}
+
+static void lead_to_owner(struct sim_world *world, const struct sim_fault *fault)
+{
+    lead(world, fault, node_of(world, fault)->owner);
+}
+
+static void lead_astray(struct sim_world *world, const struct sim_fault *fault)
+{
+    lead(world, fault, 1u - node_of(world, fault)->owner);
+}
+
+/* Most addresses follow the slot. */
+static void follow(struct sim_world *world, const struct sim_fault *fault)
+{
+    if (fault->amount >> 35 & 7) lead_to_owner(world, fault);
+}
+
+static void begin_move(struct sim_world *world, const struct sim_fault *fault)
+{
+    struct model_node *node = node_of(world, fault);
+    if (node->migrates) return;
+    model_slot_leaves(node);
+    world->slot_dice[fault->node].state = fault->amount;
+    world->slot_pace[fault->node] = 1 + (unsigned)(fault->amount % 12);
+}
+
+void sim_slot_goes_on(struct sim_world *world, unsigned node)
+{
+    enum { UNDER_WAY_MS = 4 };
+    struct model_node *at = &world->cluster->hosts[node].node;
+    struct sim_dice *dice = &world->slot_dice[node];
+    if (!at->migrates || !sim_one_in(dice, world->slot_pace[node])) return;
+    const uint64_t number = sim_random(dice) >> 1, late_ms = sim_below(dice, UNDER_WAY_MS);
+    (void)model_slot_sends(at, number, late_ms);
+}
+
+static void end_move(struct sim_world *world, const struct sim_fault *fault)
+{
+    struct model_node *node = node_of(world, fault);
+    if (!node->migrates) return;
+    if (turns_back(fault)) model_slot_returns(node);
+    else                   model_slot_arrives(node);
+    follow(world, fault);
+}
+
+static void jump(struct sim_world *world, const struct sim_fault *fault)
+{
+    struct model_node *node = node_of(world, fault);
+    if (node->migrates) return;
+    model_slot_arrives(node);
+    follow(world, fault);
+}
+
+static void begin_unserved(struct sim_world *world, const struct sim_fault *fault)
+{
+    node_of(world, fault)->is_unserved = true;
+}
+
+static void end_unserved(struct sim_world *world, const struct sim_fault *fault)
+{
+    node_of(world, fault)->is_unserved = false;
+}
+
+void sim_slots_rest(struct sim_world *world)
+{
+    struct cluster *cluster = world->cluster;
+    for (size_t i = 0; i < cluster->connection_count; i++) {
+        const struct cluster_connection *connection = cluster->connections[i];
+        const unsigned owner = cluster->hosts[connection->node].node.owner;
+        if (world->options.cuts_wrong_shards && !connection->client_left &&
+            connection->session.shard != owner)
+            cluster_reset(cluster, connection->client, connection->node, true);
+    }
+    for (unsigned c = 0; c < world->options.client_count; c++)
+        for (unsigned k = 0; k < world->options.node_count; k++)
+            cluster->links[c][k].shard = cluster->hosts[k].node.owner;
+}
+
 static void crash(struct sim_world *world, const struct sim_fault *fault)
 {
     cluster_node_down(world->cluster, fault->node);
@@ -449,6 +549,9 @@ static bool is_in_the_way(const struct sim_world *world, const struct sim_fault 
     case SIM_FAULT_WALL_AHEAD:
     case SIM_FAULT_WALL_WRONG:   return world->has_wild_wall[fault->client];
     case SIM_FAULT_NONSENSE:     return host->down || world->plans_nonsense[fault->node];
+    case SIM_FAULT_SLOT_MOVES:
+    case SIM_FAULT_SLOT_JUMPS:   return host->node.migrates;
+    case SIM_FAULT_SLOT_UNSERVED: return host->node.is_unserved;
     default:                     return false;
     }
 }
@@ -516,6 +619,10 @@ void sim_fault_begin(struct sim_world *world, unsigned i)
     case SIM_FAULT_FAILOVER:     forget_on(world, f, fail_over); break;
     case SIM_FAULT_EVICTION:     evict(world, f); break;
     case SIM_FAULT_FLUSHALL:     forget_on(world, f, flush); break;
+    case SIM_FAULT_SLOT_MOVES:   spread(world, f, begin_move); break;
+    case SIM_FAULT_SLOT_JUMPS:   spread(world, f, jump); break;
+    case SIM_FAULT_SLOT_UNSERVED: spread(world, f, begin_unserved); break;
+    case SIM_FAULT_ADDRESS:      spread(world, f, lead_astray); break;
     case SIM_FAULT_COUNT:        break;
     }
 }
@@ -552,6 +659,9 @@ void sim_fault_end(struct sim_world *world, unsigned i)
     case SIM_FAULT_CLIENT_CRASH: come_back(world, f->client); break;
     case SIM_FAULT_TROUBLE:      spread(world, f, end_trouble); break;
     case SIM_FAULT_TWIN:         end_twin(world, f); break;
+    case SIM_FAULT_SLOT_MOVES:   spread(world, f, end_move); break;
+    case SIM_FAULT_SLOT_UNSERVED: spread(world, f, end_unserved); break;
+    case SIM_FAULT_ADDRESS:      spread(world, f, lead_to_owner); break;
     case SIM_FAULT_NONSENSE:     fall_silent(world, f->node); break;
     case SIM_FAULT_WALL_AHEAD:
     case SIM_FAULT_WALL_WRONG:   end_wild_wall(world, f->client); break;

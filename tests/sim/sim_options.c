@@ -64,6 +64,11 @@ bool sim_class_is_native(enum sim_class class)
     return class == SIM_CLASS_NATIVE;
 }
 
+bool sim_class_has_slots(enum sim_class class)
+{
+    return class == SIM_CLASS_SLOTS;
+}
+
 bool sim_class_is_durable(enum sim_class class)
 {
     return class == SIM_CLASS_DURABLE || class == SIM_CLASS_DURABLE_BACK;
@@ -84,6 +89,11 @@ const char *sim_fault_text(enum sim_fault_kind kind)
     return texts[kind];
 }
 
+static bool loses_memory(enum sim_fault_kind kind)
+{
+    return kind == SIM_FAULT_RESTART_EMPTY || kind == SIM_FAULT_RESTART_BACK;
+}
+
 bool sim_fault_is_in(enum sim_fault_kind kind, enum sim_class class)
 {
 #define IN(name) ((uint64_t)1 << SIM_CLASS_##name)
@@ -96,6 +106,9 @@ bool sim_fault_is_in(enum sim_fault_kind kind, enum sim_class class)
     const bool has_all =
         (class >= SIM_CLASS_ALL && class <= SIM_CLASS_PERMITS) || sim_class_is_fair(class) ||
         sim_class_is_native(class);
+    /* The guard is of servers, so a slot must not leave one that has just lost its memory. */
+    if (sim_class_has_slots(class) && kind < SIM_FAULT_SLOT_MOVES)
+        return (sets[kind] & ~unpromised) != 0 && !loses_memory(kind);
     return has_all ? (sets[kind] & ~unpromised) != 0 : (sets[kind] >> class & 1) != 0;
 }
 
@@ -218,6 +231,20 @@ static void draw_native(struct sim_dice *dice, struct sim_options *o)
     if (with_scripts < redlock_quorum(o->node_count)) o->ticket_share = o->set_share = 0;
 }
 
+/* Half of the worlds have plain locks, the others one of the other kinds. */
+static void draw_slots(struct sim_dice *dice, struct sim_options *o)
+{
+    const uint64_t die = sim_below(dice, 6);
+    o->fault_count = SIM_FAULTS_MAX / 2 + o->fault_count / 2;
+    o->cuts_wrong_shards = sim_one_in(dice, 2);
+    /* Each MOVED costs a handshake, which takes long byte by byte. */
+    if (o->in_pieces) o->duration_us = (uint64_t)o->pace * SECOND;
+    if (die == 3) o->shared_share = ONE_OF(dice, 1, 2, 2, 3);
+    if (die == 4) draw_order(dice, o);
+    if (die == 5) o->permits = ONE_OF(dice, 1, 2, 2, 3, SIM_PERMITS_MAX);
+    if (die >= 3 && o->noperm && strcmp(o->noperm, "ZADD") == 0) o->noperm = NULL;
+}
+
 struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
 {
     struct sim_dice dice = dice_of(seed, OPTIONS_SALT);
@@ -264,6 +291,10 @@ struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
     if (sim_class_has_readers(o.class)) o.shared_share = ONE_OF(&dice, 1, 2, 2, 3);
     if (sim_class_is_fair(o.class)) draw_order(&dice, &o);
     if (sim_class_is_native(o.class)) draw_native(&dice, &o);
+    if (sim_class_has_slots(o.class)) {
+        o.keeps_memory = true;
+        draw_slots(&dice, &o);
+    }
     if (sim_class_has_permits(o.class)) o.permits = ONE_OF(&dice, 1, 2, 2, 3, SIM_PERMITS_MAX);
     if (o.class == SIM_CLASS_NAMELESS) o.hides_replid = sim_one_in(&dice, 2);
     return o;
@@ -304,16 +335,14 @@ void sim_print_options(const struct sim_options *o)
 
 /* ---- The schedule of faults ---- */
 
-static bool loses_memory(enum sim_fault_kind kind)
-{
-    return kind == SIM_FAULT_RESTART_EMPTY || kind == SIM_FAULT_RESTART_BACK;
-}
-
+/* Two in three are about slots, if they move. */
 static enum sim_fault_kind draw_kind(struct sim_dice *dice, const struct sim_options *o)
 {
     enum sim_fault_kind kind;
+    if (sim_class_has_slots(o->class) && !sim_one_in(dice, 3))
+        return SIM_FAULT_SLOT_MOVES + (enum sim_fault_kind)ONE_OF(dice, 0, 0, 0, 1, 2, 3, 3);
     do
-        kind = (enum sim_fault_kind)sim_below(dice, SIM_FAULT_COUNT);
+        kind = (enum sim_fault_kind)sim_below(dice, SIM_FAULT_SLOT_MOVES);
     while (!sim_fault_is_in(kind, o->class) || (o->keeps_memory && loses_memory(kind)));
     return kind;
 }

@@ -114,6 +114,7 @@ static void saw_set(struct sim_world *world, const struct cluster_connection *co
     if (token->seen == 0) world->totals->attempts++;
     token->seen |= bit;
     token->connection[connection->node] = connection->number;
+    if (call->did) token->shard[connection->node] = connection->session.shard;
     sim_rules_saw_set(world, connection, call, token);
     if (strcmp(call->name, "ACQUIRE") == 0) sim_holding_saw_acquire(world, connection, call, token);
     if (call->poll > 0) sim_kinds_saw_poll(world, connection, call, token);
@@ -156,6 +157,8 @@ static void saw_release(struct sim_world *world, const struct cluster_connection
         return;
     }
     if (token->missed & bit) sim_count(world, SIM_PATH_RELEASED_TWICE);
+    if (token->shard[connection->node] != connection->session.shard)
+        sim_count(world, SIM_PATH_RELEASED_ELSEWHERE);
     if (token->late & bit) sim_count(world, SIM_PATH_LATE_GRANT_RELEASED);
     if (token->connection[connection->node] != connection->number)
         sim_count(world, SIM_PATH_DEBT_AFTER_RECONNECT);
@@ -170,6 +173,7 @@ static void note_new_token(struct sim_world *world, const struct cluster_connect
     if (!call->did || token->did & bit) return;
     token->seen |= bit;
     token->did |= bit;
+    token->shard[connection->node] = connection->session.shard;
     token->connection[connection->node] = connection->number;
     token->set_at[connection->node] = world->cluster->now_us;
     if (connection->client_left) token->stale |= bit;
@@ -210,6 +214,15 @@ static void note_command(struct sim_world *world, const struct cluster_connectio
                  connection->client_left ? " (its connection is closed)" : "");
 }
 
+static void note_slot(struct sim_world *world, const struct model_call *call)
+{
+    const char *redirect = call->redirect ? call->redirect : "";
+    if (strncmp(redirect, "-MOVED", 6) == 0) sim_count(world, SIM_PATH_REDIRECT_MOVED);
+    if (strncmp(redirect, "-ASK", 4) == 0) sim_count(world, SIM_PATH_REDIRECT_ASK);
+    if (strncmp(redirect, "-TRYAGAIN", 9) == 0) sim_count(world, SIM_PATH_REDIRECT_TRYAGAIN);
+    if (call->stopped) sim_count(world, SIM_PATH_STOPPED_HALFWAY);
+}
+
 void sim_saw_command(void *context, const struct cluster_connection *connection,
                      const struct model_call *call)
 {
@@ -217,8 +230,12 @@ void sim_saw_command(void *context, const struct cluster_connection *connection,
     world->totals->commands++;
     sim_saw_plan(world, connection, call);
     note_command(world, connection, call);
+    note_slot(world, call);
     if (connection->client_left) sim_count(world, SIM_PATH_STALE_COMMAND);
-    if (strcmp(call->name, "SET") == 0 && strcmp(call->key, REDLOCK_CANARY) != 0)
+    /* A managed node is asked whether it runs a release script, by a key that is nobody's. */
+    if (strncmp(call->key, REDLOCK_CANARY, MODEL_CALL_KEY_MAX) == 0)
+        (void)0;
+    else if (strcmp(call->name, "SET") == 0)
         saw_set(world, connection, call);
     else if (strcmp(call->name, "ACQUIRE") == 0 || strcmp(call->name, "RESTORE") == 0)
         saw_script(world, connection, call), saw_set(world, connection, call);
@@ -233,6 +250,7 @@ void sim_saw_command(void *context, const struct cluster_connection *connection,
     else if (strcmp(call->name, "EVALSHA") == 0)
         sim_count(world, SIM_PATH_NOSCRIPT),
             world->unknown_script[connection->client][connection->node]++;
+    sim_slot_goes_on(world, connection->node);
 }
 
 /* ---- How operations ended ---- */
@@ -255,6 +273,13 @@ static bool is_split(struct sim_world *world, unsigned lock)
     return most > 0 && most < present && most < redlock_quorum(cluster->node_count);
 }
 
+static bool is_moving(const struct sim_world *world)
+{
+    for (unsigned k = 0; k < world->options.node_count; k++)
+        if (world->cluster->hosts[k].node.migrates) return true;
+    return false;
+}
+
 static void saw_won(struct sim_world *world, struct sim_actor *actor,
                     const struct redlock_round *round)
 {
@@ -271,6 +296,7 @@ static void saw_won(struct sim_world *world, struct sim_actor *actor,
     if (actor->attempts > 1) sim_count(world, SIM_PATH_WON_AFTER_RETRY);
     if (actor->guarded & round->granted) sim_count(world, SIM_PATH_GUARD_ENDS_IN_WAIT);
     if (world->abandoned[actor->lock]) sim_count(world, SIM_PATH_WON_EXPIRED);
+    if (is_moving(world)) sim_count(world, SIM_PATH_WON_IN_MOVE);
     world->abandoned[actor->lock] = false;
 }
 

@@ -11,6 +11,7 @@ enum {
     DRIFT_FIXED_US = 2000,      /* S2 */
     /* S5: of a SET that may be executed late a release is tried so often. */
     RELEASES_OF_STALE = 2,
+    TRAVELS_US = 500000,      /* On its way between shards a key's TTL does not run. */
     SAME_PAUSES_MAX = 6,        /* S14: so many alike in a row are no accident. */
     /* A client that is paused in its handshake learns the node's identity late. */
     SLOW_HANDSHAKE_TTLS = 5
@@ -56,9 +57,10 @@ static bool is_owed(struct sim_world *world, const struct sim_token *token, unsi
                     uint64_t expires_ms)
 {
     const bool may_step = sim_fault_is_in(SIM_FAULT_STEP_BACK, world->options.class);
-    const uint64_t slack_us = 2 * MS + (may_step ? SIM_CLOCK_BACK_US : 0);
+    uint64_t slack_us = 2 * MS + (may_step ? SIM_CLOCK_BACK_US : 0);
     uint64_t sent_at = token->started_at;
     if (sent_at == 0) return false;
+    if (sim_class_has_slots(world->options.class)) slack_us += TRAVELS_US;
     /* A fair lock's later rounds have the same token. */
     if (token->left_at[node] > 0 && token->left_at[node] < sent_at) sent_at = token->left_at[node];
     if (now_of(world, token->client) < sent_at + (uint64_t)token->ttl_ms * MS) return true;
@@ -176,7 +178,9 @@ static bool is_young(const struct sim_world *world, unsigned node)
 static void note_run_id(struct sim_world *world, const struct cluster_connection *connection)
 {
     struct sim_said *said = &world->said[connection->client][connection->node];
-    const char *run_id = world->cluster->hosts[connection->node].node.run_id;
+    char run_id[MODEL_RUN_ID_TEXT + 1];
+    model_shard_name(&world->cluster->hosts[connection->node].node, connection->session.shard,
+                     run_id);
     if (strcmp(said->run_id, run_id) != 0) said->is_known = said->is_young = false;
     if (said->is_young) said->is_known = false;
     memcpy(said->run_id, run_id, sizeof said->run_id);

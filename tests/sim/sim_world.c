@@ -109,10 +109,15 @@ void sim_print_story(const struct sim_outcome *outcome)
 
 /* ---- Actors ---- */
 
+/* Of the one world that runs: all names are of one slot. */
+static bool has_braces;
+
 const char *sim_resource(unsigned lock)
 {
-    static const char *const names[SIM_LOCKS_MAX] = { "door", "gate", "hall", "attic" };
-    return names[lock];
+    static const char *const names[][SIM_LOCKS_MAX] = {
+        { "door", "gate", "hall", "attic" }, { "{s}door", "{s}gate", "{s}hall", "{s}attic" }
+    };
+    return names[has_braces][lock];
 }
 
 struct sim_actor *sim_actor_of(struct sim_world *world, unsigned client, unsigned lock)
@@ -576,6 +581,7 @@ static void end_faults(struct sim_world *world)
     for (unsigned i = 0; i < world->options.fault_count; i++)
         if (world->faults[i].is_on) sim_fault_end(world, i);
     cluster_heal_all(cluster);
+    if (sim_class_has_slots(world->options.class)) sim_slots_rest(world);
 }
 
 static bool is_at_rest(struct sim_world *world)
@@ -639,11 +645,15 @@ static void must_work_again(struct sim_world *world)
 {
     struct cluster *cluster = world->cluster;
     const bool ticket = world->options.ticket_share > 0;
+    /* A client may still be connected to a shard that has the slot no longer. */
+    const uint32_t guard_ms = sim_class_has_slots(world->options.class)
+                                  ? world->options.guard_ms + 2 * world->options.skew_ms
+                                  : 0;
     const struct redlock_request request = {
         .resource = sim_resource(0), .resource_size = strlen(sim_resource(0)),
         .ttl_ms = world->options.ttl_max_ms, .permits = (uint8_t)world->options.permits,
         .kind = world->options.permits > 0 ? &redlock_permits : NULL,
-        .wait_ms = ticket ? WORKS_AGAIN_MS : 0, .ticket = ticket
+        .wait_ms = guard_ms + (ticket || guard_ms > 0 ? WORKS_AGAIN_MS : 0), .ticket = ticket
     };
     for (unsigned c = 0; c < world->options.client_count && !cluster_is_broken(cluster); c++) {
         struct sim_actor *actor = sim_actor_of(world, c, 0);
@@ -770,6 +780,7 @@ static void begin(struct sim_world *world, const struct sim_plan *plan)
         cluster->clients[c].keeps_done = true;
         cluster_need_locks(cluster, c, SIM_LOCKS_MAX + 1);
     }
+    if (sim_class_has_slots(world->options.class)) cluster_declare_managed(cluster);
     if (sim_class_is_durable(world->options.class))
         cluster_declare_durable(cluster, (uint16_t)((1u << cluster->node_count) - 1));
     shape_network(world);
@@ -825,6 +836,7 @@ void sim_run(const struct sim_plan *plan, struct sim_totals *totals, struct sim_
         .options = sim_options_of(plan->seed, plan->class), .hash = 14695981039346656037u,
         .tells = plan->tells, .totals = totals, .outcome = outcome
     };
+    has_braces = sim_class_has_slots(world.options.class);
     begin(&world, plan);
     live(&world);
     if (!cluster_is_broken(world.cluster) && sim_class_is_promised(world.options.class))

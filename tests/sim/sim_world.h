@@ -89,7 +89,8 @@ struct sim_token {
      * lost, it may stay until its TTL ends. */
     bool is_superseded;
     uint8_t misses[SIM_NODES_MAX];          /* How many releases found nothing. */
-    uint64_t connection[SIM_NODES_MAX];     /* The connection that brought the SET. */
+    uint64_t connection[SIM_NODES_MAX];     /* The connection that brought the SET, */
+    uint8_t shard[SIM_NODES_MAX];           /* and the shard to which it led. */
     uint64_t set_at[SIM_NODES_MAX];         /* True time. */
     /* A fair lock's last round of polls, and its last granted round. */
     uint32_t polled[SIM_NODES_MAX], granted[SIM_NODES_MAX];
@@ -157,6 +158,9 @@ struct sim_world {
     bool has_wild_wall[SIM_CLIENTS_MAX];
     int64_t wall_skew_us[SIM_CLIENTS_MAX];
     uint64_t saved_at;          /* When the nodes' memories went to their disks. */
+    /* Which key of a slot that moves is next, and when. */
+    struct sim_dice slot_dice[SIM_NODES_MAX];
+    unsigned slot_pace[SIM_NODES_MAX];  /* One command in so many is followed by one key. */
     uint64_t hash;
     bool tells;
     struct sim_totals *totals;
@@ -171,6 +175,9 @@ void sim_schedule(struct sim_world *world);
 void sim_fault_begin(struct sim_world *world, unsigned i);
 void sim_fault_end(struct sim_world *world, unsigned i);
 bool sim_is_unfit(const struct model_node *node);    /* Would it have no vote in a new handshake? */
+void sim_slot_goes_on(struct sim_world *world, unsigned node);      /* If it moves. */
+/* Slots have come to rest, and all addresses lead to the shards that have them. */
+void sim_slots_rest(struct sim_world *world);
 /* Was the nonsense sent? */
 void sim_saw_plan(struct sim_world *world, const struct cluster_connection *connection,
                   const struct model_call *call);

@@ -364,6 +364,7 @@ static void connection_opens(struct cluster *cluster, struct cluster_connection 
     connection->node_left = false;
     model_session_begin(&cluster->hosts[connection->node].node, &connection->session);
     connection->session.client = connection->client;
+    connection->session.shard = link->shard;
     session_flush(cluster, connection);
 }
 
@@ -1409,6 +1410,24 @@ static void use_durable(struct cluster *cluster, unsigned c)
     redlock_use_durable(&client->engine, &client->durable);
 }
 
+static void use_managed(struct cluster *cluster, unsigned c)
+{
+    const struct redlock_login login = { .managed = true };
+    for (unsigned k = 0; k < cluster->node_count; k++)
+        if (redlock_set_login(&cluster->clients[c].engine, k, &login) != REDLOCK_OK)
+            break_rule(cluster, "a login is refused");
+}
+
+void cluster_declare_managed(struct cluster *cluster)
+{
+    cluster->managed = true;
+    for (unsigned c = 0; c < cluster->client_count; c++) use_managed(cluster, c);
+    for (unsigned k = 0; k < cluster->node_count; k++) {
+        cluster->hosts[k].node.is_cluster = true;
+        cluster->hosts[k].node.mode = "cluster";
+    }
+}
+
 void cluster_declare_durable(struct cluster *cluster, uint16_t nodes)
 {
     cluster->durables = nodes;
@@ -1428,6 +1447,7 @@ static void engine_begin(struct cluster *cluster, unsigned c, unsigned lock_coun
         break_rule(cluster, "redlock_init refuses what it must take");
     if (!client->plain) use_all_features(&client->engine);
     if (cluster->durables) use_durable(cluster, c);
+    if (cluster->managed) use_managed(cluster, c);
     cluster_need_locks(cluster, c, lock_count);
 }
 

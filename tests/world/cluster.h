@@ -94,6 +94,7 @@ struct cluster_link {
     size_t send_max, receive_max;   /* Bytes that one send or receive moves; 0: any number. */
     size_t window;                  /* Bytes on their way to the node at most; 0: any number. */
     struct cluster_sever to_node, to_client;
+    uint8_t shard;                  /* Of a node that is a cluster; new connections lead there. */
     unsigned connect_count;         /* How often the client has tried to connect, */
     uint64_t connected_at[CLUSTER_CONNECTS_MAX]; /* and when, the first times. */
 };
@@ -186,6 +187,8 @@ struct cluster {
     uint64_t step_count, step_max;  /* Steps so far, and their maximum (0: any number). */
     /* The nodes that are declared durable, see cluster_declare_durable. */
     uint16_t durables;
+    /* All nodes are managed, see cluster_declare_managed. */
+    bool managed;
     bool no_promise, no_exclusion;  /* Do not watch these. */
     uint64_t promise_count;         /* How often there was one to watch; */
     /* and a lock of another client about the same resource, held or not. */
@@ -324,6 +327,9 @@ void cluster_client_is_plain(struct cluster *cluster, unsigned client);
 
 /* Call before any connection. All clients then take these nodes, a set, for durable ones. */
 void cluster_declare_durable(struct cluster *cluster, uint16_t nodes);
+
+/* The same for managed nodes. Each is a cluster of two shards (model_slots.c). */
+void cluster_declare_managed(struct cluster *cluster);
 
 /* ---- Questions ---- */
 

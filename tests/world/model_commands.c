@@ -150,14 +150,16 @@ static void offset_line(const struct model_node *node, char *text, size_t size)
 
 static void identity_lines(const struct model_node *node, char *text, size_t size)
 {
+    char run_id[MODEL_RUN_ID_TEXT + 1];
+    model_shard_name(node, node->shard, run_id);
     if (node->process_id == 0)
         snprintf(text, size,
                  "process_id:6923\r\nprocess_supervised:systemd\r\nrun_id:%s\r\ntcp_port:6379\r\n",
-                 node->run_id);
+                 run_id);
     else
         snprintf(
             text, size, "process_id:%u\r\ntcp_port:6379\r\n%s%s\r\n", node->process_id,
-            node->hides_replid ? "" : "master_replid:", node->hides_replid ? "" : node->run_id);
+            node->hides_replid ? "" : "master_replid:", node->hides_replid ? "" : run_id);
 }
 
 /* INFO of a server with many listeners has about 1.5 KB, with long lines before and after the
@@ -485,6 +487,20 @@ static const char *why_refused(const struct model_node *node, const struct handl
     return NULL;
 }
 
+/* The keys that the command declares. */
+static unsigned declared_keys(const struct command *command, const struct handler *handler,
+                              const struct slice **names)
+{
+    int64_t count = 1;
+    const bool is_script = handler->run == model_do_eval || handler->run == model_do_evalsha;
+    *names = command->arguments + (is_script ? 3 : 1);
+    if (!(handler->flags & ON_KEYS)) return 0;
+    if (is_script && (!slice_number(command->arguments[2], &count) || count < 0 ||
+                      count + 3 > (int64_t)command->count))
+        return 0;
+    return (unsigned)count;
+}
+
 static bool has_arity(const struct command *command, int arity)
 {
     return arity < 0 ? command->count >= (unsigned)-arity : command->count == (unsigned)arity;
@@ -493,7 +509,12 @@ static bool has_arity(const struct command *command, int arity)
 static void execute_known(const struct scene *scene, const struct handler *handler)
 {
     const struct model_node *node = scene->node;
+    const struct slice *names = NULL;
+    const unsigned count = has_arity(scene->command, handler->arity)
+                               ? declared_keys(scene->command, handler, &names)
+                               : 0;
     const char *refusal = why_refused(node, handler);
+    const char *redirect = model_redirect(scene, names, count);
     char text[160], lower[16] = "", first[16];
     for (size_t i = 0; handler->name[i] != '\0'; i++) lower[i] = (char)(handler->name[i] | 0x20);
     if (handler->run == do_nothing) lower[sizeof "eval" - 1] = '\0';
@@ -510,6 +531,9 @@ static void execute_known(const struct scene *scene, const struct handler *handl
         snprintf(text, sizeof text,
                  "-NOPERM this user has no permissions to run the '%s' command\r\n", lower);
         model_answer(scene, text);
+    } else if (redirect) {
+        scene->call->redirect = redirect;
+        model_answer(scene, redirect);
     } else if (refusal) {
         model_answer(scene, refusal);
     } else if (scene->session->subscriber_of && handler->run != model_do_subscribe &&

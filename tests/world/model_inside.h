@@ -2,6 +2,7 @@
  *
  *   model_bytes.c      bytes that grow, slices of them, SHA-1
  *   model_keys.c       keys: found, set, removed, saved
+ *   model_slots.c      a slot that moves between two shards
  *   model_commands.c   what each command answers, and who may send it when
  *   model_scripts.c    which script is executed; what each does:
  *                      model_script_*.c, see model_script.h
@@ -93,6 +94,14 @@ void key_remove(struct model_node *node, struct model_key *key);
 bool key_is_string(const struct model_key *key);
 int64_t key_pttl(const struct model_key *key, uint64_t now_us);
 void model_forget_saved(struct model_node *node);
+
+/* ---- model_slots.c ---- */
+
+/* The answer of a shard that does not execute a command with these keys; NULL: it does. */
+const char *model_redirect(const struct scene *scene, const struct slice *names, unsigned count);
+
+/* The same of a call in a script: the error. */
+const char *model_why_not_local(const struct scene *scene, struct slice name);
 
 /* ---- model_commands.c ---- */
 

@@ -29,6 +29,7 @@ struct model_key *key_find(struct model_node *node, uint32_t database, struct sl
         if (key->hash != hash || key->database != database || key->name_size != name.size ||
             memcmp(key->name, name.data, name.size) != 0)
             continue;
+        if (node->executes && key->shard != node->shard) continue;
         if (key->expires_ms == 0 || ms_of(now_us) <= key->expires_ms) return key;
         key_remove(node, key);
         return NULL;
@@ -47,7 +48,7 @@ struct model_key *key_put(struct model_node *node, uint32_t database, struct sli
     *key = (struct model_key){
         .hash = hash_of(database, name.data, name.size), .database = database,
         .name_size = name.size, .name = slice_copy(name), .value_size = value.size,
-        .value = slice_copy(value)
+        .value = slice_copy(value), .shard = node->executes ? node->shard : node->owner
     };
     return key;
 }

@@ -57,6 +57,7 @@ struct model_key {
     uint8_t *name, *value;
     struct model_entry *entries;
     size_t entry_count;
+    uint8_t shard;              /* That has it; see model_slots.c. */
 };
 
 /* One command as the node got it, for tests that look at the sent commands. */
@@ -84,6 +85,8 @@ struct model_call {
     bool queued, joined;        /* Its place was taken or renewed; taken. */
     bool fair;                  /* A script of a fair lock. */
     bool eval;                  /* A script with its text. */
+    const char *redirect;       /* The answer of a shard that does not execute it; NULL: it does. */
+    bool stopped;               /* A script that has written, and then a key was not there. */
 };
 
 /* A planned answer, sent for a command of that name instead of executing it. */
@@ -123,7 +126,7 @@ enum model_condition {
 };
 
 struct model_node {
-    /* Its identity. */
+    /* Its identity. That of shard 0, see model_shard_name. */
     char run_id[MODEL_RUN_ID_TEXT + 1];
     /* 0: INFO names a run_id. Else it names none, but this process_id, and */
     unsigned process_id;
@@ -156,6 +159,14 @@ struct model_node {
     /* Sent to a new connection before any request, which is then closed. NULL: none. */
     const char *banner;
     bool hung;                  /* Takes bytes and executes nothing, as after SIGSTOP. */
+
+    /* Two shards of a cluster are behind its address; see model_slots.c. */
+    bool is_cluster;
+    uint8_t owner;              /* The shard that has the slot of names with braces. */
+    bool migrates;              /* The keys of that slot are on their way to the other shard. */
+    bool is_unserved;           /* No shard has that slot. */
+    bool executes;              /* A command, and */
+    uint8_t shard;              /* that shard does. */
     struct model_answer answers[MODEL_ANSWERS_MAX];
 
     /* Its keys. */
@@ -165,6 +176,7 @@ struct model_node {
     size_t saved_count;
     char script_shas[MODEL_SCRIPTS_MAX][MODEL_SHA_TEXT + 1];
     uint8_t script_kinds[MODEL_SCRIPTS_MAX];
+    uint8_t script_shards[MODEL_SCRIPTS_MAX];   /* The set of shards that have loaded it. */
     unsigned script_count;
     struct model_session *subscribers; /* Sessions that have subscribed. */
     unsigned session_count;     /* Sessions so far. */
@@ -184,6 +196,7 @@ struct model_session {
     uint32_t database;
     unsigned number;            /* From 1, among the node's sessions. */
     unsigned client;            /* The client at its other end. */
+    uint8_t shard;              /* The shard to which it leads. */
     bool logged_in;
     bool closing;               /* The server closes when out has left. */
     /* Its subscriptions. Messages published there are added to out */
@@ -237,6 +250,23 @@ void model_remove(struct model_node *node, const char *name);
 /* Writes the keys to disk, or to a replica; and makes these the keys again. */
 void model_node_save(struct model_node *node);
 void model_node_load(struct model_node *node);
+
+/* ---- model_slots.c: a node that is a cluster of two shards ---- */
+
+/* CLUSTER SETSLOT MIGRATING and IMPORTING. */
+void model_slot_leaves(struct model_node *node);
+/* MIGRATE of one key, which of them the number says; its TTL ends so much later. False: the owner
+ * has none left. */
+bool model_slot_sends(struct model_node *node, uint64_t number, uint64_t late_ms);
+/* CLUSTER SETSLOT NODE: all keys have moved, and the other shard is the owner. Without
+ * model_slot_leaves before it, it is an atomic slot migration. */
+void model_slot_arrives(struct model_node *node);
+/* All keys have moved back, and CLUSTER SETSLOT STABLE ended it. */
+void model_slot_returns(struct model_node *node);
+/* The run_id of a shard. */
+void model_shard_name(const struct model_node *node, unsigned shard,
+                      char text[MODEL_RUN_ID_TEXT + 1]);
+
 /* How many have heard it. */
 unsigned model_publish(struct model_node *node, const char *channel, const char *message);
 unsigned model_count_calls(const struct model_node *node, const char *name);

@@ -37,6 +37,8 @@ enum effect { READS, FREES, ADDS }; /* FREES: or writes that need no memory. */
 
 /* Does redis.call() or redis.pcall() of that command get as far as execution? */
 bool may_call(struct run *run, const char *command, enum effect effect);
+/* The same of a command with that key, which may be on its way to another shard. */
+bool may_call_on(struct run *run, const char *command, struct slice name, enum effect effect);
 
 /* An error that redis.call() met ends the script. */
 void raise_error(const struct run *run);
@@ -48,6 +50,7 @@ void run_remove(const struct run *run, struct model_key *key);
 bool call_get(struct run *run, struct slice name, struct slice *value);
 bool call_pttl(struct run *run, struct slice name, int64_t *left_ms);
 bool call_del(struct run *run, struct slice name);
+bool call_del_both(struct run *run, struct slice name, struct slice other);
 /* ttl_ms 0: it lives for ever. */
 bool call_set(struct run *run, struct slice name, struct slice value, int64_t ttl_ms);
 bool call_pexpire(struct run *run, struct slice name, int64_t ttl_ms);

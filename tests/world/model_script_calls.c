@@ -17,6 +17,15 @@ bool may_call(struct run *run, const char *command, enum effect effect)
     return !run->error;
 }
 
+bool may_call_on(struct run *run, const char *command, struct slice name, enum effect effect)
+{
+    const char *error = model_why_not_local(run->scene, name);
+    if (!error) return may_call(run, command, effect);
+    run->error = error;
+    run->scene->call->stopped = run->scene->call->stopped || run->has_written;
+    return false;
+}
+
 void raise_error(const struct run *run)
 {
     char text[600];     /* The longest is that of MISCONF. */
@@ -38,7 +47,7 @@ void run_remove(const struct run *run, struct model_key *key)
 bool call_get(struct run *run, struct slice name, struct slice *value)
 {
     const struct model_key *key = run_key(run, name);
-    if (!may_call(run, "GET", READS)) return false;
+    if (!may_call_on(run, "GET", name, READS)) return false;
     if (key && !key_is_string(key)) run->error = model_wrong_type;
     *value = key ? (struct slice){ key->value, key->value_size } : (struct slice){ NULL, 0 };
     return !run->error;
@@ -48,13 +57,24 @@ bool call_pttl(struct run *run, struct slice name, int64_t *left_ms)
 {
     const struct model_key *key = run_key(run, name);
     *left_ms = key ? key_pttl(key, run->scene->now_us) : -2;
-    return may_call(run, "PTTL", READS);
+    return may_call_on(run, "PTTL", name, READS);
 }
 
 bool call_del(struct run *run, struct slice name)
 {
     struct model_key *key = run_key(run, name);
-    if (!may_call(run, "DEL", FREES)) return false;
+    if (!may_call_on(run, "DEL", name, FREES)) return false;
+    if (key) run_remove(run, key);
+    return true;
+}
+
+bool call_del_both(struct run *run, struct slice name, struct slice other)
+{
+    if (!may_call_on(run, "DEL", name, FREES) || !may_call_on(run, "DEL", other, FREES))
+        return false;
+    struct model_key *key = run_key(run, name);
+    if (key) run_remove(run, key);
+    key = run_key(run, other);
     if (key) run_remove(run, key);
     return true;
 }
@@ -62,7 +82,7 @@ bool call_del(struct run *run, struct slice name)
 bool call_set(struct run *run, struct slice name, struct slice value, int64_t ttl_ms)
 {
     struct model_key *key = run_key(run, name);
-    if (!may_call(run, "SET", ADDS)) return false;
+    if (!may_call_on(run, "SET", name, ADDS)) return false;
     if (key) run_remove(run, key);
     key = key_put(run->scene->node, run->scene->session->database, name, value);
     if (ttl_ms != 0) key->expires_ms = ms_of(run->scene->now_us) + (uint64_t)ttl_ms;
@@ -72,7 +92,7 @@ bool call_set(struct run *run, struct slice name, struct slice value, int64_t tt
 bool call_pexpire(struct run *run, struct slice name, int64_t ttl_ms)
 {
     struct model_key *key = run_key(run, name);
-    if (!may_call(run, "PEXPIRE", FREES)) return false;
+    if (!may_call_on(run, "PEXPIRE", name, FREES)) return false;
     if (key) key->expires_ms = ms_of(run->scene->now_us) + (uint64_t)ttl_ms;
     return true;
 }
@@ -80,7 +100,7 @@ bool call_pexpire(struct run *run, struct slice name, int64_t ttl_ms)
 bool call_pexpireat(struct run *run, struct slice name, uint64_t at_ms)
 {
     struct model_key *key = run_key(run, name);
-    if (!may_call(run, "PEXPIREAT", FREES)) return false;
+    if (!may_call_on(run, "PEXPIREAT", name, FREES)) return false;
     if (key) key->expires_ms = at_ms;
     return true;
 }
@@ -169,7 +189,7 @@ void model_put_entry(struct model_node *node, const char *name, const char *memb
 
 bool call_zadd(struct run *run, struct slice name, uint64_t score, struct slice member)
 {
-    if (!may_call(run, "ZADD", ADDS)) return false;
+    if (!may_call_on(run, "ZADD", name, ADDS)) return false;
     struct model_key *key = sorted_set(run, name);
     if (!key && !run->error) {
         key = key_put(run->scene->node, run->scene->session->database, name, slice_of(""));
@@ -197,7 +217,8 @@ bool call_line_up(struct run *run, bool raises_flag, struct slice waiters, uint6
 
 bool call_zrem_counted(struct run *run, struct slice name, struct slice member, unsigned *count)
 {
-    struct model_key *key = may_call(run, "ZREM", FREES) ? sorted_set(run, name) : NULL;
+    struct model_key *key =
+        may_call_on(run, "ZREM", name, FREES) ? sorted_set(run, name) : NULL;
     struct model_entry *entry = key ? entry_find(key, member) : NULL;
     if (entry) entry_remove(run, key, entry);
     *count += entry != NULL;
@@ -212,7 +233,8 @@ void call_zrem(struct run *run, struct slice name, struct slice member)
 
 bool call_zpopmin(struct run *run, struct slice name, struct model_entry *first)
 {
-    struct model_key *key = may_call(run, "ZPOPMIN", FREES) ? sorted_set(run, name) : NULL;
+    struct model_key *key =
+        may_call_on(run, "ZPOPMIN", name, FREES) ? sorted_set(run, name) : NULL;
     if (!key) return false;
     struct model_entry *least = &key->entries[0];
     for (size_t i = 1; i < key->entry_count; i++)
@@ -224,7 +246,8 @@ bool call_zpopmin(struct run *run, struct slice name, struct model_entry *first)
 
 bool call_zscore(struct run *run, struct slice name, struct slice member, uint64_t *score)
 {
-    struct model_key *key = may_call(run, "ZSCORE", READS) ? sorted_set(run, name) : NULL;
+    struct model_key *key =
+        may_call_on(run, "ZSCORE", name, READS) ? sorted_set(run, name) : NULL;
     const struct model_entry *entry = key ? entry_find(key, member) : NULL;
     *score = entry ? entry->score : 0;
     return !run->error;
@@ -232,14 +255,16 @@ bool call_zscore(struct run *run, struct slice name, struct slice member, uint64
 
 bool call_zcard(struct run *run, struct slice name, size_t *count)
 {
-    struct model_key *key = may_call(run, "ZCARD", READS) ? sorted_set(run, name) : NULL;
+    struct model_key *key =
+        may_call_on(run, "ZCARD", name, READS) ? sorted_set(run, name) : NULL;
     *count = key ? key->entry_count : 0;
     return !run->error;
 }
 
 bool call_largest(struct run *run, struct slice name, uint64_t *score)
 {
-    struct model_key *key = may_call(run, "ZREVRANGE", READS) ? sorted_set(run, name) : NULL;
+    struct model_key *key =
+        may_call_on(run, "ZREVRANGE", name, READS) ? sorted_set(run, name) : NULL;
     *score = 0;
     for (size_t i = 0; key && i < key->entry_count; i++)
         if (key->entries[i].score > *score) *score = key->entries[i].score;
@@ -248,7 +273,8 @@ bool call_largest(struct run *run, struct slice name, uint64_t *score)
 
 bool call_sweep(struct run *run, struct slice name)
 {
-    struct model_key *key = may_call(run, "ZREMRANGEBYSCORE", FREES) ? sorted_set(run, name) : NULL;
+    struct model_key *key =
+        may_call_on(run, "ZREMRANGEBYSCORE", name, FREES) ? sorted_set(run, name) : NULL;
     size_t left = key ? key->entry_count : 0;
     for (size_t i = 0; i < left;) {
         if (key->entries[i].score > ms_of(run->scene->now_us)) {
@@ -264,7 +290,8 @@ bool call_sweep(struct run *run, struct slice name)
 
 /* ---- What is published ---- */
 
-/* How many have heard it. */
+/* All shards of a cluster tell their subscribers, but the answer counts those of one (PUBLISH). How
+ * many of that one have heard it. */
 static unsigned publish(struct model_node *node, struct slice channel, struct slice message)
 {
     unsigned heard = 0;
@@ -277,7 +304,7 @@ static unsigned publish(struct model_node *node, struct slice channel, struct sl
         model_bytes_add(&subscriber->out, head, strlen(head));
         model_bytes_add(&subscriber->out, message.data, message.size);
         model_bytes_add(&subscriber->out, "\r\n", 2);
-        heard++;
+        heard += subscriber->shard == node->shard;
     }
     return heard;
 }

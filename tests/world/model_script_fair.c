@@ -60,7 +60,7 @@ static void name_member(struct run *run, struct fair *fair, struct slice entry)
 static bool call_first(struct run *run, struct fair *fair)
 {
     const struct model_key *key =
-        may_call(run, "ZRANGE", READS) ? sorted_set(run, fair->queue) : NULL;
+        may_call_on(run, "ZRANGE", fair->queue, READS) ? sorted_set(run, fair->queue) : NULL;
     const struct model_entry *first = entry_behind(key, NULL);
     fair->first.size = 0;
     if (first) fair->first = *first;
@@ -80,7 +80,7 @@ static bool fair_sweeps(struct run *run, struct fair *fair)
     uint64_t score;
     unsigned count = 0;
     const struct model_key *lease =
-        may_call(run, "ZRANGEBYSCORE", READS) ? sorted_set(run, fair->lease) : NULL;
+        may_call_on(run, "ZRANGEBYSCORE", fair->lease, READS) ? sorted_set(run, fair->lease) : NULL;
     const struct model_entry *over = entry_behind(lease, NULL);
     for (unsigned i = 0; i < 64 && over && over->score <= ms_of(run->scene->now_us); i++) {
         const struct model_entry gone = *over;
@@ -104,7 +104,8 @@ static bool fair_tells(struct run *run, struct slice queue)
 {
     struct model_entry told = { .size = 0 }, heard;
     unsigned count = 0;
-    const struct model_key *key = may_call(run, "ZRANGE", READS) ? sorted_set(run, queue) : NULL;
+    const struct model_key *key =
+        may_call_on(run, "ZRANGE", queue, READS) ? sorted_set(run, queue) : NULL;
     const struct model_entry *next = entry_behind(key, NULL);
     for (unsigned i = 0; i < 16 && next && count == 0 && !run->error; i++) {
         told = *next;
@@ -199,10 +200,7 @@ static bool fair_grants(struct run *run, const struct fair *fair, const struct p
 /* Deletes its grant and wakes the head. */
 static bool fair_gives_way(struct run *run, struct fair *fair)
 {
-    struct model_key *grant;
-    if (!call_del(run, run->keys[0])) return false;
-    grant = run_key(run, fair->grant);
-    if (grant) run_remove(run, grant);
+    if (!call_del_both(run, run->keys[0], fair->grant)) return false;
     fair->value.data = NULL;
     (void)fair_tells(run, fair->queue);
     return true;
@@ -211,7 +209,7 @@ static bool fair_gives_way(struct run *run, struct fair *fair)
 static bool call_rank(struct run *run, const struct fair *fair, int *rank)
 {
     const struct model_key *key =
-        may_call(run, "ZRANK", READS) ? sorted_set(run, fair->queue) : NULL;
+        may_call_on(run, "ZRANK", fair->queue, READS) ? sorted_set(run, fair->queue) : NULL;
     const struct model_entry *entry = entry_behind(key, NULL);
     *rank = 0;
     while (entry && !slices_equal(member_of(entry), member_of(&fair->member))) {
@@ -424,7 +422,7 @@ static bool fair_leaves_front(struct run *run, struct fair *fair)
     unsigned count = 0;
     bool was_first = false;
     const struct model_key *key =
-        may_call(run, "ZRANGE", READS) ? sorted_set(run, fair->queue) : NULL;
+        may_call_on(run, "ZRANGE", fair->queue, READS) ? sorted_set(run, fair->queue) : NULL;
     for (const struct model_entry *next = entry_behind(key, NULL); next && count < 16;
          next = entry_behind(key, &front[count - 1]))
         front[count++] = *next;
@@ -461,7 +459,6 @@ static unsigned fair_wakes(struct run *run, struct fair *fair)
 /* The key. False: an error was the answer. */
 static bool fair_leaves(struct run *run, struct fair *fair, int *number)
 {
-    struct model_key *grant;
     if (!call_get(run, run->keys[0], &fair->value)) {
         model_answer_error(run->scene, run->error);
         return false;
@@ -470,13 +467,13 @@ static bool fair_leaves(struct run *run, struct fair *fair, int *number)
                                          !script_says(WIRE_FAIR_RELEASE_SCRIPT, "if v==o then"));
     *number = fair->is_ours ? 1 : fair->value.data ? -1 : 0;
     if (!fair->is_ours) return true;
-    if (!call_del(run, run->keys[0])) {
+    const bool does_both =
+        script_says(WIRE_FAIR_RELEASE_SCRIPT, "redis.call('del',k,k..'#grant')");
+    if (!(does_both ? call_del_both(run, run->keys[0], fair->grant)
+                    : call_del(run, run->keys[0]))) {
         raise_error(run);
         return false;
     }
-    grant = run_key(run, fair->grant);
-    if (grant && script_says(WIRE_FAIR_RELEASE_SCRIPT, "redis.call('del',k,k..'#grant')"))
-        run_remove(run, grant);
     run->scene->call->did = true;
     return true;
 }

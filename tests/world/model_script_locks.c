@@ -211,12 +211,13 @@ bool release_wakes(struct run *run, struct slice waiters, struct slice flag, uns
     return false;
 }
 
-/* The flag goes with the key, by the same command. */
+/* The flag goes with the key, by the same command. If that may not be done to both, somebody may
+ * wait. */
 bool lower_flag(const struct run *run, struct slice flag)
 {
     struct model_key *key = run_key(run, flag);
     if (key) run_remove(run, key);
-    return key != NULL;
+    return key || model_why_not_local(run->scene, flag);
 }
 
 static enum release release_key(struct run *run, struct slice name, struct slice waiters,

@@ -60,6 +60,7 @@ static void script_load(struct model_node *node, struct slice text, char sha[MOD
     const enum model_script kind = model_script_of(text);
     for (unsigned i = 0; i < node->script_count; i++)
         if (node->script_kinds[i] == kind) {
+            node->script_shards[i] |= (uint8_t)(1u << node->shard);
             memcpy(sha, node->script_shas[i], MODEL_SHA_TEXT + 1);
             return;
         }
@@ -69,13 +70,15 @@ static void script_load(struct model_node *node, struct slice text, char sha[MOD
         return;
     }
     node->script_kinds[node->script_count] = (uint8_t)kind;
+    node->script_shards[node->script_count] = (uint8_t)(1u << node->shard);
     memcpy(node->script_shas[node->script_count++], sha, MODEL_SHA_TEXT + 1);
 }
 
 enum model_script model_script_loaded(const struct model_node *node, const char *sha)
 {
     for (unsigned i = 0; i < node->script_count; i++)
-        if (strcmp(node->script_shas[i], sha) == 0) return node->script_kinds[i];
+        if (strcmp(node->script_shas[i], sha) == 0 && node->script_shards[i] >> node->shard & 1)
+            return node->script_kinds[i];
     return MODEL_SCRIPT_NONE;
 }
 

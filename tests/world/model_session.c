@@ -313,12 +313,15 @@ static enum reading read_command(const struct model_bytes *in, struct command *c
 static void take_command(struct model_node *node, struct model_session *session,
                          const struct command *command, uint64_t now_us)
 {
+    node->executes = node->is_cluster;
+    node->shard = session->shard;
     struct scene scene = { node, session, command, log_call(node, command, now_us), now_us };
     struct model_answer *plan = plan_for(node, command->arguments[0]);
     if (plan)
         answer_as_planned(&scene, plan);
     else
         model_execute(&scene);
+    node->executes = false;
     watch_tokens(node, session, scene.call);
 }
 

@@ -74,6 +74,7 @@ static inline void kind_teach_scripts(struct cluster *cluster)
     for (unsigned k = 1; k < cluster->node_count; k++) {
         memcpy(NODE(k)->script_shas, NODE(0)->script_shas, sizeof NODE(k)->script_shas);
         memcpy(NODE(k)->script_kinds, NODE(0)->script_kinds, sizeof NODE(k)->script_kinds);
+        memcpy(NODE(k)->script_shards, NODE(0)->script_shards, sizeof NODE(k)->script_shards);
         NODE(k)->script_count = NODE(0)->script_count;
     }
 }
