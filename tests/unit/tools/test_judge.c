@@ -441,34 +441,37 @@ TEST(a_node_that_says_nothing_of_itself_votes_only_where_it_is_trusted)
     CHECK_INT(findings.safe, 3);
 }
 
-/* The answer of ACL DRYRUN about one need. */
-static void answer_dry_run(unsigned k, unsigned need, const char *words)
+/* The answer of ACL DRYRUN about the first need with that rule. */
+static void answer_dry_run(unsigned k, const char *rule, const char *words)
 {
     struct redlock_item item = {
         .type = REDLOCK_ITEM_ERROR, .bytes = (const uint8_t *)words, .size = strlen(words)
     };
+    unsigned need = 0;
 
+    while (strcmp(survey_needs[need].rule, rule) != 0) need++;
     read_no_permission(&survey.nodes[k], need, &item);
 }
 
 TEST(a_command_that_the_server_lacks_is_not_forgotten_over_the_next)
 {
     make_all_well(3);
-    answer_dry_run(0, 6, "ERR Command 'EVALSHA' not found");
+    answer_dry_run(0, "+evalsha", "ERR Command 'EVALSHA' not found");
     EXPECT(23, SEVERITY_WARNING,
            "the server has no evalsha: scripts go out in full, at the second try");
     CHECK_INT(findings.safe, 3);
     CHECK_INT(survey.nodes[0].dry_run, ANSWER_GIVEN);
     make_all_well(3);
-    answer_dry_run(0, 14, "ERR Command 'PUBLISH' not found");
+    answer_dry_run(0, "+publish", "ERR Command 'PUBLISH' not found");
     EXPECT(23, SEVERITY_WARNING, "the server has no publish: clients that wait");
     make_all_well(3);
-    answer_dry_run(0, 6, "ERR something else");
+    answer_dry_run(0, "+evalsha", "ERR something else");
     CHECK_INT(survey.nodes[0].dry_run, ANSWER_GIVEN);
     survey.nodes[1].dry_run = ANSWER_NONE;
-    answer_dry_run(1, 0, "ERR Unknown subcommand or wrong number of arguments for 'DRYRUN'.");
+    answer_dry_run(1, "+set", "ERR Unknown subcommand or wrong number of arguments for 'DRYRUN'.");
     CHECK_INT(survey.nodes[1].dry_run, ANSWER_ERROR);
-    answer_dry_run(1, 0, "NOPERM this user has no permissions to run the 'acl|dryrun' command");
+    answer_dry_run(1, "+set",
+                   "NOPERM this user has no permissions to run the 'acl|dryrun' command");
     CHECK_INT(survey.nodes[1].dry_run, ANSWER_REFUSED);
 }
 
@@ -536,7 +539,7 @@ TEST(a_user_that_the_server_does_not_know_is_unsafe)
 {
     make_all_well(3);
     survey.nodes[0].dry_run = ANSWER_NONE;
-    answer_dry_run(0, 0, "ERR User 'apq' not found");
+    answer_dry_run(0, "+set", "ERR User 'apq' not found");
     EXPECT(23, SEVERITY_UNSAFE, "User 'apq' not found");
     survey.has_permissions = false;
     EXPECT(23, SEVERITY_UNKNOWN, "not looked at");
