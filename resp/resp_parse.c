@@ -106,8 +106,8 @@ static bool close_value(struct resp_parser *p)
 
 /* Hands out a value that is no string. An array with elements stays open until the last of
  * them is complete. */
-static enum resp_status give_value(struct resp_parser *p, struct resp_item *item,
-                                   enum resp_type type, int64_t integer)
+static enum resp_status give_value(struct resp_parser *p, struct resp_window *w,
+                                   struct resp_item *item, enum resp_type type, int64_t integer)
 {
     item->type = type;
     item->depth = p->depth;
@@ -121,6 +121,7 @@ static enum resp_status give_value(struct resp_parser *p, struct resp_item *item
         p->open[p->depth++] = (uint32_t)integer;
     else
         item->ends_reply = close_value(p);
+    window_take(w);
     return RESP_OK;
 }
 
@@ -141,18 +142,20 @@ static enum resp_status give_piece(struct resp_parser *p, struct resp_window *w,
     if (!last)
         w->at = size; /* A CR after it waits for its LF. */
     item->ends_reply = last && close_value(p);
+    window_take(w);
     return RESP_OK;
 }
 
 /* ---- Strings ---- */
 
-/* Moves to the CR of a line, or to a LF that comes before it, or as far as the window goes. */
+/* Moves to the CR of a line, or as far as the window goes. */
 static enum resp_status scan_line(struct resp_parser *p, struct resp_window *w)
 {
     //@ loop invariant w->at <= w->size;
-    for (w->at = p->scanned;
-         w->at < w->size && !window_shows(w, '\r') && !window_shows(w, '\n'); w->at++)
+    for (w->at = p->scanned; w->at < w->size && !window_shows(w, '\r'); w->at++) {
+        if (window_shows(w, '\n')) return RESP_BAD_LINE;
         if (w->at == p->left) return RESP_LINE_TOO_LONG;
+    }
     p->scanned = w->at;
     return RESP_OK;
 }
@@ -207,7 +210,7 @@ static enum resp_status read_counted(struct resp_parser *p, struct resp_window *
     if (type == RESP_BULK && number >= 0)
         return begin_string(p, w, item, RESP_BULK, (size_t)number);
     if (!integer && number < 0) type = type == RESP_BULK ? RESP_NULL_BULK : RESP_NULL_ARRAY;
-    return give_value(p, item, type, number);
+    return give_value(p, w, item, type, number);
 }
 
 static enum resp_status read_value(struct resp_parser *p, struct resp_window *w,
@@ -264,8 +267,8 @@ RESP_API enum resp_status resp_parse(struct resp_parser *p, const void *data, si
     if (status != RESP_OK) return status;
     status = p->in_string ? read_string(p, &w, item) : read_value(p, &w, item);
     *consumed = w.taken;
-    if (status == RESP_MORE) return status;
-    *consumed += w.at; /* The end of the item, or the good bytes before the bad one. */
+    if (status == RESP_OK || status == RESP_MORE) return status;
+    *consumed += w.at; /* The good bytes before the bad one. */
     p->error = (uint8_t)status;
     return status;
 }

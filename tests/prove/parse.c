@@ -113,6 +113,7 @@ void prove_left(void)
 void prove_arrays(void)
 {
     uint8_t depth = any_u8(RESP_DEPTH_MAX);
+    struct resp_window w = { window, 0, 0, 0, false };
     int64_t elements = (int64_t)any_u32(UINT32_MAX);
 
     //@ split depth;
@@ -121,9 +122,9 @@ void prove_arrays(void)
     if (parser.limits.depth_max < depth) parser.limits.depth_max = depth;
     for (unsigned i = 0; i < depth; i++) parser.open[i] = any_u32(UINT32_MAX - 1) + 1;
     if (any_bool() && depth < parser.limits.depth_max) {
-        give_value(&parser, &item, RESP_ARRAY, elements);
+        give_value(&parser, &w, &item, RESP_ARRAY, elements);
     } else {
-        give_value(&parser, &item, RESP_NULL_ARRAY, -1);
+        give_value(&parser, &w, &item, RESP_NULL_ARRAY, -1);
     }
     //@ assert parser.depth <= parser.limits.depth_max;
     for (unsigned i = 0; i < parser.depth; i++) {
