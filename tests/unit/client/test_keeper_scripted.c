@@ -162,6 +162,8 @@ static void *is_refused(void *unused)
     need(acquire_for(&kept, "door", 0, 0) == REDLOCK_BAD_TTL, "acquired without a TTL");
     need(acquire_for(&kept, "door", 10000, 0) == REDLOCK_OK, "not acquired after a mistake");
     need(acquire_for(&kept, "gate", 10000, 0) == REDLOCK_BAD_STATE, "acquired while it is held");
+    other = kept;
+    need(redlock_keeper_release(&keeper, &other, NULL) == REDLOCK_BAD_LOCK, "released by a copy");
     need(redlock_view_kept(&keeper, &kept).status == REDLOCK_OK, "not held after a mistake");
     need(redlock_keeper_release(&keeper, &kept, NULL) == REDLOCK_OK, "not released");
     need(redlock_keeper_stop(&keeper, true, 1000) == REDLOCK_OK, "not stopped");
