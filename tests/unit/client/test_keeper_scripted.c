@@ -178,7 +178,7 @@ TEST(a_mistake_of_the_caller_is_told_and_changes_nothing)
     CHECK_END;
 }
 
-/* Without a time of the caller's the keeper looks at the wall clock itself. */
+/* The keeper looks at the wall clock itself if the caller gives no time. */
 static void *has_tickets(void *unused)
 {
     struct redlock_request request = {
@@ -339,7 +339,7 @@ static void *acquires_what_is_released(void *unused)
     return unused;
 }
 
-/* Of two that can go on, the one that acquires does, so that it comes between the end of the
+/* The one that acquires goes on first where both can, so that it comes between the end of the
  * release and the return of the other. */
 static void *one_acquires_and_one_releases(void *unused)
 {
@@ -481,7 +481,7 @@ TEST(a_cancel_ends_the_acquire_of_another_thread_in_every_order)
     for_all_interleavings(one_is_cancelled, check_end);
 }
 
-/* While no node answers, the keeper's thread would sleep for long. */
+/* The keeper's thread would sleep for long while no node answers. */
 static void *one_is_cancelled_at_once(void *unused)
 {
     has_returned = false;
@@ -633,7 +633,7 @@ TEST(a_keeper_that_is_being_stopped_takes_nothing_new)
     CHECK_INT(acquired_late, REDLOCK_CANCELLED);
 }
 
-/* Has never been in the keeper's list when it is turned away, and the list is whole after that. */
+/* The lock has never been in the keeper's list, which is whole after it was turned away. */
 static void *acquires_soon(void *unused)
 {
     crew_sleep_ms(10);
