@@ -252,7 +252,6 @@ static bool address_read_bracketed(const struct address_text *text, struct addre
 static bool address_read_host(const struct address_text *text, struct address_span span,
                               struct net_address *address)
 {
-    address->kind = NET_TCP;
     size_t sign = address_find(text, span, "@");
     if (sign < span.end)
         return address_fail(
@@ -377,11 +376,10 @@ static bool address_read_tcp_url(const struct address_text *text, struct address
                             "in a user or password '/', '?' and '#' are written %2F, %3F and %23");
     if (!address_take_login(text, &host, address) || !address_read_host(text, host, address))
         return false;
-    if (rest.at >= rest.end) return true;
+    /* It is empty where no '/' is in front of it. */
     struct address_span database = { rest.at + 1, address_find(text, rest, "?#") };
     struct address_span query = { database.end, rest.end };
-    if (text->bytes[rest.at] == '/' && database.at < database.end &&
-        !address_read_database(text, database, &address->database))
+    if (database.at < database.end && !address_read_database(text, database, &address->database))
         return false;
     return address_read_query(text, query, false, address);
 }
@@ -491,7 +489,7 @@ NET_API bool net_parse_address(const char *text, size_t size, uint16_t default_p
                                struct net_address *address, struct net_error *error)
 {
     NET_CHECK(default_port != 0);
-    struct net_address parsed = { .port = default_port };
+    struct net_address parsed = { .kind = NET_TCP, .port = default_port };
     struct address_text all = { .bytes = text, .size = size, .error = error };
     bool is_good = address_read(&all, &parsed);
     if (is_good) *address = parsed;

@@ -126,7 +126,7 @@ static size_t text_size(const char *text, size_t max)
 
 RESP_API void resp_text(struct resp_writer *w, const char *text)
 {
-    resp_bytes(w, text, text_size(text, w->size + 1)); /* A longer text cannot fit. */
+    resp_bytes(w, text, text_size(text, w->size)); /* So many do not fit, as they need a head. */
 }
 
 RESP_API void resp_apart(struct resp_writer *w, const char *text)

@@ -245,8 +245,6 @@ static enum resp_status read_value(struct resp_parser *p, struct resp_window *w,
 RESP_API void resp_parser_init(struct resp_parser *p, const struct resp_limits *limits)
 {
     p->limits = *limits;
-    p->total = 0;
-    p->left = 0;
     p->scanned = 0;
     p->depth = 0;
     p->string_type = RESP_SIMPLE;

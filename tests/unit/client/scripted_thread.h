@@ -289,6 +289,7 @@ bool net_thread_start(struct net_thread *thread, void *(*body)(void *context), v
 void net_thread_join(struct net_thread *thread)
 {
     if (crew.owner == (int)crew.current) net_break("a join within the monitor");
+    if (crew.keeper != (int)thread->words[0]) net_break("a join of no thread, or a second one");
     crew_join((unsigned)thread->words[0]);
     crew.keeper = -1;
 }

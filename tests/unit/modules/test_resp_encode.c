@@ -1,8 +1,14 @@
 /* The writer of commands gives exact bytes, whole or not at all, and nothing beyond the buffer. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
 #include "../../../resp/resp.h"
 #include "../../tap.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define CHECK_WRITTEN(w, text) CHECK_MEM((w)->data, (w)->used, text, sizeof(text) - 1)
 
@@ -259,17 +265,22 @@ TEST(a_text_that_stays_apart_counts_as_one_argument)
     CHECK(w.miscounted);
 }
 
+/* The text has no NUL, and behind it is a page that nobody may read. */
 TEST(a_text_is_read_no_further_than_to_where_it_cannot_fit)
 {
     uint8_t out[32];
-    char text[sizeof out + 1];
     struct resp_writer w;
-    memset(text, 't', sizeof text); /* Without a NUL. */
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *pages =
+        mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(pages != MAP_FAILED && mprotect(pages + page, page, PROT_NONE) == 0);
+    memset(pages, 't', page);
     resp_write_begin(&w, out, sizeof out, 0);
     resp_command(&w, 1);
-    resp_text(&w, text);
+    resp_text(&w, pages + page - sizeof out);
     CHECK(!resp_end(&w));
     CHECK_INT(w.used, 0);
+    munmap(pages, 2 * page);
 }
 
 static void check_item(struct resp_parser *p, const struct resp_writer *w, size_t *at,

@@ -406,6 +406,24 @@ TEST(an_error_is_the_same_through_a_small_window)
         }
 }
 
+/* A string that is cut off comes in pieces then, but none comes before an error that is there. */
+TEST(an_error_is_the_same_where_the_window_is_full)
+{
+    for (size_t i = 0; i < COUNT(errors); i++) {
+        struct reader roomy_one, full_one;
+        const char *stream = errors[i].stream;
+        const size_t size = errors[i].size;
+        TAP_CONTEXT("error %zu of \"%.40s\"", i, stream);
+        reader_init(&roomy_one, &tight);
+        reader_init(&full_one, &tight);
+        reader_read(&roomy_one, stream, size);
+        while (reader_step(&full_one, stream + full_one.taken, size - full_one.taken, true))
+            ;
+        check_error(i, size, &full_one);
+        CHECK_MEM(full_one.said, full_one.said_size, roomy_one.said, roomy_one.said_size);
+    }
+}
+
 TEST(after_an_error_nothing_is_read_any_more)
 {
     struct resp_parser p;

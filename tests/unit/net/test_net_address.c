@@ -86,6 +86,11 @@ static const struct row ROWS[] = {
     { "[1:2:3:4:5:6:7:8:9]", NULL, 1, "no IPv6" },
     { "[12345::]", NULL, 1, "no IPv6" },
     { "[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000]", NULL, 1, "no IPv6" },
+    /* 250 bytes, which a host may have, and an IPv6 address not. */
+    { "[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:"
+      "0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:"
+      "0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000]",
+      NULL, 1, "no IPv6" },
     { "[::1]x", NULL, 5, "after ']'" },
     { "[::1]6379", NULL, 5, "after ']'" },
     { "[::1]]", NULL, 5, "after ']'" },
@@ -119,6 +124,7 @@ static const struct row ROWS[] = {
     { "redis://localhost/536870911", "tcp localhost 6379 db 536870911", 0, NULL },
     { "valkey://localhost:7000/3", "tcp localhost 7000 db 3", 0, NULL },
     { "REDIS://localhost", "tcp localhost 6379 db 0", 0, NULL },
+    { "VALKEY://localhost", "tcp localhost 6379 db 0", 0, NULL },
     { "redis://:secret@localhost", "tcp localhost 6379 db 0 login :secret", 0, NULL },
     { "redis://ann:secret@localhost:7000", "tcp localhost 7000 db 0 login ann:secret", 0, NULL },
     { "redis://ann:@localhost", "tcp localhost 6379 db 0 login ann:", 0, NULL },
@@ -163,6 +169,7 @@ static const struct row ROWS[] = {
     { "redis://localhost/536870912", NULL, 18, "536870911" },
     { "redis://localhost/99999999999999999999999", NULL, 18, "536870911" },
     { "redis://localhost/3/", NULL, 19, "536870911" },
+    { "redis://u:p@localhost/3@4", NULL, 23, "536870911" },
     { "redis://localhost?db=3", NULL, 17, "/database" },
     { "redis://localhost/?db=3", NULL, 18, "?durable=1" },
     { "redis://localhost?durable=1", "tcp localhost 6379 db 0 durable", 0, NULL },
@@ -224,6 +231,7 @@ static const struct row ROWS[] = {
     { "redis+unix:///a?db=536870912", NULL, 19, "536870911" },
     { "redis+unix:///a?db=1&x=2", NULL, 20, "?db=database" },
     { "redis+unix:///a#1", NULL, 15, "?db=database" },
+    { "redis+unix:///a#db=1", NULL, 15, "?db=database" },
 
     /* Schemes */
     { "rediss://localhost", "tcp localhost 6379 db 0 secure", 0, NULL },
@@ -346,6 +354,62 @@ TEST(what_is_not_named_is_empty)
     CHECK_STR(address.path, "");
     CHECK(parse("unix:/x", &address, &error));
     CHECK_STR(address.host, "");
+}
+
+/* --- Bytes --- */
+
+static bool is_address(const char *before, char byte, const char *after)
+{
+    char text[32];
+    struct net_address address;
+    struct net_error error;
+    snprintf(text, sizeof text, "%s%c%s", before, byte, after);
+    return parse(text, &address, &error);
+}
+
+TEST(a_host_has_letters_digits_and_three_signs_alone)
+{
+    static const char GOOD[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+    for (int byte = 1; byte < 256; byte++) {
+        TAP_CONTEXT("byte %d", byte);
+        CHECK_INT(is_address("h", (char)byte, "st"), strchr(GOOD, byte) != NULL);
+    }
+}
+
+TEST(a_percent_sign_of_a_url_comes_before_two_hex_digits_alone)
+{
+    for (int byte = 1; byte < 256; byte++) {
+        const bool is_hex = strchr("0123456789abcdefABCDEF", byte) != NULL;
+        TAP_CONTEXT("byte %d", byte);
+        CHECK_INT(is_address("redis://:%", (char)byte, "4@host"), is_hex);
+        CHECK_INT(is_address("redis://:%4", (char)byte, "@host"), is_hex);
+    }
+}
+
+/* The text with other bytes behind its end, which must not decide anything. */
+static void check_that_nothing_behind_is_read(const char *text, size_t size, const char *behind)
+{
+    char longer[TEXT_MAX], is[TEXT_MAX] = "", expected[TEXT_MAX] = "";
+    struct net_address address;
+    struct net_error error = { 0, "" }, expected_error = { 0, "" };
+    memcpy(longer, text, size);
+    strcpy(longer + size, behind);
+    if (net_parse_address(longer, size, DEFAULT_PORT, &address, &error)) describe(&address, is);
+    if (parse_bytes(text, size, &address, &expected_error)) describe(&address, expected);
+    CHECK_STR(is, expected);
+    CHECK_STR(error.text, expected_error.text);
+    CHECK_INT(error.at, expected_error.at);
+}
+
+TEST(bytes_behind_the_text_decide_nothing)
+{
+    static const char *const BEHIND[] = { "41", "[::1]", "/3", ":7000", "1&durable=1" };
+    for (const struct row *row = ROWS; row < ROWS + ROW_COUNT; row++)
+        for (size_t size = 0; size <= strlen(row->text); size++)
+            for (size_t i = 0; i < sizeof BEHIND / sizeof *BEHIND; i++) {
+                TAP_CONTEXT("%zu bytes of %s, and %s", size, row->text, BEHIND[i]);
+                check_that_nothing_behind_is_read(row->text, size, BEHIND[i]);
+            }
 }
 
 /* --- Limits --- */
@@ -530,7 +594,7 @@ TEST(whatever_is_mutated_is_an_address_or_a_mistake)
 {
     uint32_t seed = 20240229;
     for (int round = 0; round < 200000; round++) {
-        char text[128];
+        char text[512];
         const char *start = ROWS[dice(&seed, ROW_COUNT)].text;
         size_t size = strlen(start);
         memcpy(text, start, size);
