@@ -130,12 +130,12 @@ static void end_handshake(struct redlock *r, unsigned k)
     if (r->waking) r->waking->stands(r, k);
 }
 
-static void answer_handshake(struct redlock *r, unsigned k, enum redlock_command command,
+static void answer_handshake(struct redlock *r, unsigned k, const struct redlock_asked *asked,
                              const struct wire_reply *reply)
 {
     struct redlock_node *node = &r->nodes[k];
 
-    if (!node_read_handshake(node, &r->config, r->scripts, r->now_us, command, reply)) return;
+    if (!node_read_handshake(node, &r->config, r->scripts, r->now_us, asked, reply)) return;
     if (node_handshake_is_over(node)) end_handshake(r, k);
 }
 
@@ -226,7 +226,7 @@ struct alignment {
 
 /* Cuts a piece off the caller's memory. Sizes are rounded up, so that the next piece is
  * aligned as well. */
-static void *cut_piece(uint8_t **memory, size_t size)
+REDLOCK_OUTLINE static void *cut_piece(uint8_t **memory, size_t size)
 {
     void *piece = *memory;
 
@@ -447,7 +447,10 @@ void redlock_tick(struct redlock *r, uint64_t now_us)
 /* True if there is a command for the node. */
 static bool has_to_ask(const struct redlock *r, unsigned k)
 {
-    return r->nodes[k].queue.first ||
+    const struct redlock_node *node = &r->nodes[k];
+
+    if (node->state == NODE_HANDSHAKE) return node->step != REDLOCK_COMMAND_READY;
+    return node->queue.first ||
            (r->questions && r->questions->feature->waits(r->questions, k));
 }
 
@@ -458,18 +461,14 @@ unsigned redlock_wants(const struct redlock *r, unsigned k)
     bool can_ask = node_can_ask(node, &r->config);
 
     switch ((enum node_state)node->state) {
-    case NODE_CONNECTING: return REDLOCK_WANT_CONNECT;
-    case NODE_CLOSING:    return REDLOCK_WANT_CLOSE;
+    case NODE_DISCONNECTED: return 0;
+    case NODE_CONNECTING:   return REDLOCK_WANT_CONNECT;
+    case NODE_CLOSING:      return REDLOCK_WANT_CLOSE;
     case NODE_HANDSHAKE:
-        return REDLOCK_WANT_RECEIVE |
-               (has_bytes || (can_ask && node->step != REDLOCK_COMMAND_READY) ? REDLOCK_WANT_SEND
-                                                                              : 0u);
-    case NODE_READY:
-        return REDLOCK_WANT_RECEIVE |
-               (has_bytes || (can_ask && has_to_ask(r, k)) ? REDLOCK_WANT_SEND : 0u);
-    case NODE_DISCONNECTED:    break;
+    case NODE_READY:        break;
     }
-    return 0;
+    return has_bytes || (can_ask && has_to_ask(r, k)) ? REDLOCK_WANT_RECEIVE | REDLOCK_WANT_SEND
+                                                      : REDLOCK_WANT_RECEIVE;
 }
 
 bool redlock_node_is_busy(const struct redlock *r, unsigned k)
@@ -572,7 +571,7 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
         if (r->events) r->events->feature->heard(r, k, &asked, &reply);
         if (asked.command == REDLOCK_COMMAND_NONE) r->waking->hear(r, k - r->node_count, &reply);
         else if (asked.command < REDLOCK_COMMAND_READY)
-            answer_handshake(r, k, (enum redlock_command)asked.command, &reply);
+            answer_handshake(r, k, &asked, &reply);
         else if (asked.command != REDLOCK_COMMAND_QUESTION) answer_command(r, k, &asked, &reply);
     }
     if (node->state == NODE_CLOSING) abandon_session(r, k);

@@ -63,43 +63,42 @@ static void end_unneeded(struct redlock_node *node)
     node_give_up(node, REDLOCK_TROUBLE_NEW, NULL);
 }
 
+REDLOCK_STATIC_ASSERT((int)NODE_HANDSHAKE - (int)NODE_CONNECTING ==
+                              (int)REASON_NO_HANDSHAKE - (int)REASON_NOT_CONNECTED &&
+                          (int)NODE_READY - (int)NODE_CONNECTING ==
+                              (int)REASON_NOT_ANSWERED - (int)REASON_NOT_CONNECTED,
+                      "reasons of silence are in the order of the states");
+
+static unsigned reason_of_silence(const struct redlock_node *node)
+{
+    return (unsigned)REASON_NOT_CONNECTED + node->state - (unsigned)NODE_CONNECTING;
+}
+
 bool node_tick(struct redlock_node *node, const struct redlock_config *config, bool is_needed,
                uint64_t now_us)
 {
     bool overdue = now_us >= node->alarm_at;
 
-    switch (node->state) {
-    case NODE_DISCONNECTED:
+    if (node->state == NODE_CLOSING) return false;
+    if (node->state == NODE_DISCONNECTED) {
         if (!overdue || !is_needed) return false;
         set_state(node, NODE_CONNECTING);
         expect_answer(node, config, now_us);
         return false;
-    case NODE_CONNECTING:
-        if (overdue) node_give_up_for(node, REDLOCK_TROUBLE_SILENT, REASON_NOT_CONNECTED);
-        break;
-    case NODE_HANDSHAKE:
-        if (overdue) node_give_up_for(node, REDLOCK_TROUBLE_SILENT, REASON_NO_HANDSHAKE);
-        break;
-    case NODE_READY:
-        overdue = overdue && node->asked_count > 0;
-        if (overdue) node_give_up_for(node, REDLOCK_TROUBLE_SILENT, REASON_NOT_ANSWERED);
-        break;
-    default:
-        return false;
     }
+    if (node->state == NODE_READY && node->asked_count == 0) overdue = false;
+    if (overdue) node_give_up_for(node, REDLOCK_TROUBLE_SILENT, reason_of_silence(node));
     if (!overdue && !is_needed) end_unneeded(node);
     return overdue || !is_needed;
 }
 
 uint64_t node_wake_at(const struct redlock_node *node, bool is_needed)
 {
-    switch (node->state) {
-    case NODE_DISCONNECTED:    return is_needed ? node->alarm_at : REDLOCK_NEVER;
-    case NODE_CONNECTING:
-    case NODE_HANDSHAKE:   return node->alarm_at;
-    case NODE_READY:      return node->asked_count > 0 ? node->alarm_at : REDLOCK_NEVER;
-    default:              return REDLOCK_NEVER;
-    }
+    bool is_set = node->state == NODE_DISCONNECTED ? is_needed
+                  : node->state == NODE_READY      ? node->asked_count > 0
+                                                   : node->state != NODE_CLOSING;
+
+    return is_set ? node->alarm_at : REDLOCK_NEVER;
 }
 
 /* The next command of the handshake that is not left out with this login. */
@@ -432,13 +431,13 @@ static bool is_tolerated(struct redlock_node *node, const struct redlock_config 
 
 bool node_read_handshake(struct redlock_node *node, const struct redlock_config *config,
                          const struct redlock_scripts *scripts, uint64_t now_us,
-                         enum redlock_command command, const struct wire_reply *reply)
+                         const struct redlock_asked *asked, const struct wire_reply *reply)
 {
-    struct redlock_asked asked = { .command = (uint8_t)command };
+    enum redlock_command command = (enum redlock_command)asked->command;
     enum redlock_trouble trouble;
 
-    switch (scripts->loading ? scripts->loading->read(node, &asked, scripts, reply)
-                             : wire_read(&asked, reply)) {
+    switch (scripts->loading ? scripts->loading->read(node, asked, scripts, reply)
+                             : wire_read(asked, reply)) {
     case REDLOCK_ANSWER_GRANTED:
         if (node->login.managed && node->identity.trouble == REDLOCK_TROUBLE_CLUSTER)
             node->identity.trouble = REDLOCK_TROUBLE_NONE;

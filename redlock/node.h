@@ -143,7 +143,7 @@ REDLOCK_PRIVATE bool node_next_reply(struct redlock_node *node, const struct red
 REDLOCK_PRIVATE bool node_read_handshake(struct redlock_node *node,
                                          const struct redlock_config *config,
                                          const struct redlock_scripts *scripts, uint64_t now_us,
-                                         enum redlock_command command,
+                                         const struct redlock_asked *asked,
                                          const struct wire_reply *reply);
 
 /* True if all of the handshake is answered and node_end_handshake can be called. */

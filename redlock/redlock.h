@@ -1346,8 +1346,9 @@ union redlock_use {
     struct redlock_sight *sights;               /* Inspecting: the caller's, to be filled. */
 };
 
-/* Fields that are used most come first. On small processors their offsets then fit
- * in short instructions. */
+/* Fields that are used most come first. On small processors the offsets of bytes below 32, of halves
+ * below 64 and of words below 128 fit in short instructions, those of 64 bits in none. The same
+ * holds for nodes and for the engine. */
 struct redlock_lock {
     uint8_t phase;                      /* enum redlock_phase in lock_state.h. */
     /* Status of the operation under way, or of the last one (enum redlock_status). */
@@ -1377,7 +1378,12 @@ struct redlock_lock {
     uint16_t taken;
     /* Sets of nodes: it has an entry among the waiters there; they have woken it. */
     uint16_t entries, woken;
-    struct redlock_permit permit;
+    /* Another process acquired it, and it has not been released here (S17). */
+    bool is_adopted;
+    /* Progress of listening to Redisson's channel of its name. */
+    uint8_t listening : 2;
+    uint8_t has_other_ttl : 1;          /* More than one TTL was sent with its token (native.c). */
+    bool has_timed_out;                 /* A tick found that the time of its round was over. */
     uint32_t outstanding;               /* Commands that are not answered yet, on all nodes. */
     uint32_t ttl_ms, min_validity_ms;
     /* The longest TTL that was sent and may be running on some node. */
@@ -1385,29 +1391,24 @@ struct redlock_lock {
     /* Tells its entries among the waiters from those of other locks. 0: it waits for none. */
     uint32_t wait_number;
     const struct redlock_kind *kind;    /* redlock_plain until it is used. */
-    uint64_t valid_from, valid_until;   /* Compared with the clock, not believed (S10). */
-    uint64_t wait_until;                /* No attempt begins later; 0: one attempt. */
-    uint64_t retry_at;
+    struct redlock_lock *heap_child, *heap_next, *heap_previous;
+    uint32_t extension_limit, extension_count;
+    /* A hash of the name whose release has woken somebody. 0: nobody was woken. */
+    uint32_t yields_to;
     struct redlock_round round;         /* To be read, the last one. */
     /* Name of the only resource. For several, bytes is the caller's set, sorted. */
     struct redlock_name name;
     /* The addresses of lock and engine, combined, so that a copy's differ. 0: no engine's. */
     uintptr_t bond;
+    uint64_t valid_from, valid_until;   /* Compared with the clock, not believed (S10). */
+    uint64_t wait_until;                /* No attempt begins later; 0: one attempt. */
+    uint64_t retry_at;
     /* When the last TTL has run out on every node, and when debts are tried again. */
     uint64_t owed_until, debt_at;
-    /* Another process acquired it, and it has not been released here (S17). */
-    bool is_adopted;
-    /* Progress of listening to Redisson's channel of its name. */
-    uint8_t listening : 2;
-    uint8_t has_other_ttl : 1;          /* More than one TTL was sent with its token (native.c). */
-    bool has_timed_out;                 /* A tick found that the time of its round was over. */
+    struct redlock_permit permit;
     /* Copy of the name, on request. C has no empty array, so it has one byte more. */
     uint8_t copy[REDLOCK_NAME_COPY_MAX + 1];
     uint64_t wake_at;                   /* Heap of locks by time. */
-    struct redlock_lock *heap_child, *heap_next, *heap_previous;
-    uint32_t extension_limit, extension_count;
-    /* A hash of the name whose release has woken somebody. 0: nobody was woken. */
-    uint32_t yields_to;
     /* Ticket of the current attempt or the lock, and the largest reported by nodes. */
     uint64_t ticket, ticket_seen;
     uint64_t wall_offset_us;            /* Wall clock minus this clock when the operation began. */
@@ -1477,6 +1478,7 @@ struct redlock_node {
     bool is_bereft;             /* Another node has led to its server since (S12). */
     uint16_t asked_first, asked_count;
     uint16_t apart_left;                        /* See apart. */
+    struct redlock_identity identity;           /* By the connection that is being made. */
     /* A ring, since answers arrive in the order of the questions. */
     struct redlock_asked *asked;
     uint8_t *send, *receive;
@@ -1488,16 +1490,15 @@ struct redlock_node {
     /* When the handshake was over, in units of 1024 us, the lower 32 bits. */
     uint32_t ready_at;
     struct redlock_queue queue;                 /* Locks that want to send to this node. */
+    struct redlock_login login;
+    /* The last server's that had a vote there, or will have one. */
+    uint8_t run_id[REDLOCK_RUN_ID_SIZE];
     /* If disconnected, when to connect. During connection and handshake, when to give up. If ready,
      * when an answer is overdue. */
     uint64_t alarm_at;
     uint64_t met_at;            /* When this server was seen for the first time, */
     uint64_t uptime_us;         /* and how long it was believed to have been up then (S11). */
     struct redlock_reply reply;
-    struct redlock_login login;
-    struct redlock_identity identity;           /* By the connection that is being made. */
-    /* The last server's that had a vote there, or will have one. */
-    uint8_t run_id[REDLOCK_RUN_ID_SIZE];
     char error[REDLOCK_ERROR_MAX];
     size_t parser[REDLOCK_PARSER_WORDS];        /* struct resp_parser */
 };
@@ -1563,27 +1564,27 @@ struct redlock {
     /* Makes copies for other nodes. NULL: no copies. */
     void (*fill_send_buffer)(struct redlock *r, unsigned k);
     const struct redlock_hashing *hashing;  /* Scripts may go out by their SHA-1s. NULL: none do. */
-    /* A kind's own, or NULL. */
-    bool (*hear_channel)(struct redlock *r, unsigned k, const struct wire_reply *reply);
-    /* Ends the last use of a lock that was adopted. */
-    void (*leave_adopted)(struct redlock *r, struct redlock_lock *lock);
+    struct redlock_config config;
     struct redlock_lock *heap;          /* The lock that must be looked at first is on top. */
     /* Those without an answer, to any node (see redlock_ask). */
     struct redlock_question *questions;
     struct redlock_event_ring *events;      /* The caller's. NULL: none. */
     const char *holder;                 /* The caller's (see redlock_use_holder). NULL: none. */
-    /* Locks whose operation has ended, for redlock_next_done. */
-    struct redlock_queue done;
-    /* Locks whose attempt cannot begin without random bytes. */
-    struct redlock_queue needs_entropy;
-    struct redlock_queue waiting;       /* Locks between two attempts. */
-    struct redlock_lock *listening;     /* Those of them that listen, found by number; */
-    uint32_t wait_count;                /* the last number that was given. */
     /* For delays, which need no secrecy. Tokens come from entropy alone. */
     uint32_t dice;
+    /* Locks whose attempt cannot begin without random bytes. */
+    struct redlock_queue needs_entropy;
+    /* Locks whose operation has ended, for redlock_next_done. */
+    struct redlock_queue done;
+    struct redlock_queue waiting;       /* Locks between two attempts. */
+    /* A kind's own, or NULL. */
+    bool (*hear_channel)(struct redlock *r, unsigned k, const struct wire_reply *reply);
+    /* Ends the last use of a lock that was adopted. */
+    void (*leave_adopted)(struct redlock *r, struct redlock_lock *lock);
+    struct redlock_lock *listening;     /* Those of them that listen, found by number; */
+    uint32_t wait_count;                /* the last number that was given. */
     uint64_t listen_until;              /* How long subscriptions stay open when nobody waits. */
     uint8_t name[REDLOCK_NAME_SIZE];    /* Random, the name of its subscriptions. */
-    struct redlock_config config;
     uint8_t entropy[REDLOCK_ENTROPY_MAX];
     uint32_t question_count;            /* The last number of a question. */
 };
