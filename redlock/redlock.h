@@ -1346,9 +1346,9 @@ union redlock_use {
     struct redlock_sight *sights;               /* Inspecting: the caller's, to be filled. */
 };
 
-/* Fields that are used most come first. On small processors the offsets of bytes below 32, of halves
- * below 64 and of words below 128 fit in short instructions, those of 64 bits in none. The same
- * holds for nodes and for the engine. */
+/* Fields that are used most come first. Short instructions of small processors reach bytes below
+ * offset 32, halves below 64 and words below 128, and no 64 bits. The same holds for nodes and for
+ * the engine. */
 struct redlock_lock {
     uint8_t phase;                      /* enum redlock_phase in lock_state.h. */
     /* Status of the operation under way, or of the last one (enum redlock_status). */
