@@ -257,7 +257,7 @@ static bool address_read_host(const struct address_text *text, struct address_sp
         return address_fail(
             text, sign,
             "no '@' here: write redis://user:password@host, and an '@' in these as %40");
-    size_t mark = address_find(text, span, "/?");    /* Of a URL it is behind the host. */
+    size_t mark = address_find(text, span, "/?");    /* A URL has it behind the host. */
     if (mark < span.end)
         return address_fail(text, mark, "a database and options need redis:// in front");
     if (span.at < span.end && text->bytes[span.at] == '[')

@@ -71,7 +71,7 @@ static bool is_twin(struct redlock *r, unsigned k)
 
     for (unsigned j = 0; j < r->node_count; j++) {
         const struct redlock_node *other = &r->nodes[j];
-        if (other->state != NODE_READY) continue;       /* As is node k itself. */
+        if (other->state != NODE_READY) continue;       /* Node k is not yet. */
         if (!is_known(other, &node->identity)) continue;
         node_give_up_for(node, REDLOCK_TROUBLE_SAME_SERVER, j);
         return true;

@@ -407,7 +407,7 @@ extern const struct redlock_feature redlock_wake_ups;
 /* free_in_ms of redlock_view_lock. Without it: UNTOLD, and nodes that refuse are not asked. The
  * three above bring it. */
 extern const struct redlock_feature redlock_free_in;
-/* Behind an extension a node that has lost the key gets it again. Without it a lock that is held
+/* A node that has lost the key gets it again behind an extension. Without it a lock that is held
  * while one node after another restarts is lost with the last of its quorum. */
 extern const struct redlock_feature redlock_restore;
 /* The scripts that extend and release are loaded by each new connection and then named by their
@@ -1170,8 +1170,8 @@ struct redlock_marker {
      * it takes no part. */
     enum redlock_vote vote;
     /* To be read. The reason, or "" if there is no other than its vote, or that it had none
-     * (redlock_describe_node). In this structure, until it is used again. NULL: redlock_start_mark
-     * was refused. */
+     * (redlock_describe_node). The text is in this structure until that is used again. NULL:
+     * redlock_start_mark was refused. */
     const char *words;
     struct redlock_question question;           /* Private, from here on. */
     /* The node's when it was asked, which shows whether it is the same server. */
@@ -1193,8 +1193,8 @@ struct redlock_mark {
     /* To be read once it is decided. The client that set another's mark, and the time when it did,
      * by its own wall clock (microseconds since 1970). This mark is the one on most of the nodes
      * that reported any, or of several the earliest. The text may have any bytes but NUL, since
-     * somebody else wrote it. In this structure, until it is used again. NULL: no node reported
-     * any. */
+     * somebody else wrote it. It is in this structure until that is used again. NULL: no node
+     * reported any. */
     const char *seen_who;
     uint64_t seen_wall_us;
     struct redlock_lock *lock;                  /* Private, from here on. */
