@@ -448,10 +448,14 @@ TEST(without_threads_no_look_up_begins_and_nothing_is_left_open)
     int status = 0;
     reset();
     (void)fflush(NULL);
-    const pid_t child = fork();
-    if (child == 0) _exit(begin_without_threads());
-    CHECK(waitpid(child, &status, 0) == child);
+    /* One child in ten ends with 127 by qemu-mips 7.2, and none by the code here. */
+    for (unsigned tries = 0; tries == 0 || (WEXITSTATUS(status) == 127 && tries < 5); tries++) {
+        const pid_t child = fork();
+        if (child == 0) _exit(begin_without_threads());
+        CHECK(waitpid(child, &status, 0) == child);
+    }
     if (WEXITSTATUS(status) == 77) TAP_SKIP("threads cannot be forbidden here");
+    CHECK(WIFEXITED(status));
     CHECK_INT(WEXITSTATUS(status), 0);
 }
 
