@@ -223,19 +223,10 @@ static void note_slot(struct sim_world *world, const struct model_call *call)
     if (call->stopped) sim_count(world, SIM_PATH_STOPPED_HALFWAY);
 }
 
-void sim_saw_command(void *context, const struct cluster_connection *connection,
-                     const struct model_call *call)
+static void saw_by_name(struct sim_world *world, const struct cluster_connection *connection,
+                        const struct model_call *call)
 {
-    struct sim_world *world = context;
-    world->totals->commands++;
-    sim_saw_plan(world, connection, call);
-    note_command(world, connection, call);
-    note_slot(world, call);
-    if (connection->client_left) sim_count(world, SIM_PATH_STALE_COMMAND);
-    /* A managed node is asked whether it runs a release script, by a key that is nobody's. */
-    if (strncmp(call->key, REDLOCK_CANARY, MODEL_CALL_KEY_MAX) == 0)
-        (void)0;
-    else if (strcmp(call->name, "SET") == 0)
+    if (strcmp(call->name, "SET") == 0)
         saw_set(world, connection, call);
     else if (strcmp(call->name, "ACQUIRE") == 0 || strcmp(call->name, "RESTORE") == 0)
         saw_script(world, connection, call), saw_set(world, connection, call);
@@ -250,6 +241,20 @@ void sim_saw_command(void *context, const struct cluster_connection *connection,
     else if (strcmp(call->name, "EVALSHA") == 0)
         sim_count(world, SIM_PATH_NOSCRIPT),
             world->unknown_script[connection->client][connection->node]++;
+}
+
+void sim_saw_command(void *context, const struct cluster_connection *connection,
+                     const struct model_call *call)
+{
+    struct sim_world *world = context;
+    world->totals->commands++;
+    sim_saw_plan(world, connection, call);
+    note_command(world, connection, call);
+    note_slot(world, call);
+    if (connection->client_left) sim_count(world, SIM_PATH_STALE_COMMAND);
+    /* A managed node is asked whether it runs a release script, by a key that is nobody's. */
+    if (strncmp(call->key, REDLOCK_CANARY, MODEL_CALL_KEY_MAX) != 0)
+        saw_by_name(world, connection, call);
     sim_slot_goes_on(world, connection->node);
 }
 

@@ -1398,13 +1398,19 @@ static void use_all_features(struct redlock *engine)
     redlock_use(engine, &redlock_restore);
 }
 
+static void log_in(struct cluster *cluster, unsigned c, unsigned k,
+                   const struct redlock_login *login)
+{
+    if (redlock_set_login(&cluster->clients[c].engine, k, login) != REDLOCK_OK)
+        break_rule(cluster, "a login is refused");
+}
+
 static void use_durable(struct cluster *cluster, unsigned c)
 {
     struct cluster_client *client = &cluster->clients[c];
     for (unsigned k = 0; k < cluster->node_count; k++) {
         const struct redlock_login login = { .durable = (cluster->durables >> k & 1) != 0 };
-        if (redlock_set_login(&client->engine, k, &login) != REDLOCK_OK)
-            break_rule(cluster, "a login is refused");
+        log_in(cluster, c, k, &login);
     }
     memset(&client->durable, 0xa5, sizeof client->durable);     /* It may be any memory. */
     redlock_use_durable(&client->engine, &client->durable);
@@ -1413,9 +1419,7 @@ static void use_durable(struct cluster *cluster, unsigned c)
 static void use_managed(struct cluster *cluster, unsigned c)
 {
     const struct redlock_login login = { .managed = true };
-    for (unsigned k = 0; k < cluster->node_count; k++)
-        if (redlock_set_login(&cluster->clients[c].engine, k, &login) != REDLOCK_OK)
-            break_rule(cluster, "a login is refused");
+    for (unsigned k = 0; k < cluster->node_count; k++) log_in(cluster, c, k, &login);
 }
 
 void cluster_declare_managed(struct cluster *cluster)

@@ -60,11 +60,16 @@ bool call_pttl(struct run *run, struct slice name, int64_t *left_ms)
     return may_call_on(run, "PTTL", name, READS);
 }
 
-bool call_del(struct run *run, struct slice name)
+static void remove_if_there(const struct run *run, struct slice name)
 {
     struct model_key *key = run_key(run, name);
-    if (!may_call_on(run, "DEL", name, FREES)) return false;
     if (key) run_remove(run, key);
+}
+
+bool call_del(struct run *run, struct slice name)
+{
+    if (!may_call_on(run, "DEL", name, FREES)) return false;
+    remove_if_there(run, name);
     return true;
 }
 
@@ -72,19 +77,16 @@ bool call_del_both(struct run *run, struct slice name, struct slice other)
 {
     if (!may_call_on(run, "DEL", name, FREES) || !may_call_on(run, "DEL", other, FREES))
         return false;
-    struct model_key *key = run_key(run, name);
-    if (key) run_remove(run, key);
-    key = run_key(run, other);
-    if (key) run_remove(run, key);
+    remove_if_there(run, name);
+    remove_if_there(run, other);
     return true;
 }
 
 bool call_set(struct run *run, struct slice name, struct slice value, int64_t ttl_ms)
 {
-    struct model_key *key = run_key(run, name);
     if (!may_call_on(run, "SET", name, ADDS)) return false;
-    if (key) run_remove(run, key);
-    key = key_put(run->scene->node, run->scene->session->database, name, value);
+    remove_if_there(run, name);
+    struct model_key *key = key_put(run->scene->node, run->scene->session->database, name, value);
     if (ttl_ms != 0) key->expires_ms = ms_of(run->scene->now_us) + (uint64_t)ttl_ms;
     return true;
 }
