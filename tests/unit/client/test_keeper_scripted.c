@@ -77,6 +77,14 @@ static void put_rival(void)
     CHECK_INT(net.open_count, 0);                   \
     CHECK_INT(crew.monitors, 0)
 
+/* A story on three nodes, without a preemption. */
+static void run_once(void *(*body)(void *))
+{
+    begin_crew(3, 1);
+    crew_run(body);
+    CHECK_END;
+}
+
 /* A story in all interleavings with a preemption at any choice and one more among the next few,
  * each to any thread. */
 enum { NEAR = 8 };
@@ -130,9 +138,7 @@ static void *fails_to_start(void *unused)
 
 TEST(a_start_that_fails_leaves_nothing_to_stop)
 {
-    begin_crew(3, 1);
-    crew_run(fails_to_start);
-    CHECK_END;
+    run_once(fails_to_start);
 }
 
 static void *starts_and_stops(void *unused)
@@ -173,9 +179,7 @@ static void *is_refused(void *unused)
 
 TEST(a_mistake_of_the_caller_is_told_and_changes_nothing)
 {
-    begin_crew(3, 1);
-    crew_run(is_refused);
-    CHECK_END;
+    run_once(is_refused);
 }
 
 /* The keeper looks at the wall clock itself if the caller gives no time. */
@@ -200,9 +204,7 @@ static void *has_tickets(void *unused)
 
 TEST(a_ticket_is_by_the_time_of_the_request_or_else_by_the_wall_clock)
 {
-    begin_crew(3, 1);
-    crew_run(has_tickets);
-    CHECK_END;
+    run_once(has_tickets);
 }
 
 static void *acquires_anew(void *unused)
@@ -223,9 +225,7 @@ static void *acquires_anew(void *unused)
 
 TEST(a_lock_that_was_lost_may_be_acquired_anew_without_a_release)
 {
-    begin_crew(3, 1);
-    crew_run(acquires_anew);
-    CHECK_END;
+    run_once(acquires_anew);
 }
 
 /* The keeper's thread has noticed the loss itself. */
@@ -252,9 +252,7 @@ static void *releases_what_is_lost(void *unused)
 
 TEST(the_memory_of_a_lock_that_was_lost_is_given_back_by_its_release)
 {
-    begin_crew(3, 1);
-    crew_run(releases_what_is_lost);
-    CHECK_END;
+    run_once(releases_what_is_lost);
 }
 
 /* ---- One lock and two threads ---- */
@@ -503,9 +501,7 @@ static void *one_is_cancelled_at_once(void *unused)
 
 TEST(a_cancel_needs_no_answer_of_a_node)
 {
-    begin_crew(3, 1);
-    crew_run(one_is_cancelled_at_once);
-    CHECK_END;
+    run_once(one_is_cancelled_at_once);
 }
 
 static void *cancels_no_acquire(void *unused)
@@ -527,9 +523,7 @@ static void *cancels_no_acquire(void *unused)
 
 TEST(a_cancel_without_an_acquire_does_nothing)
 {
-    begin_crew(3, 1);
-    crew_run(cancels_no_acquire);
-    CHECK_END;
+    run_once(cancels_no_acquire);
 }
 
 static void *is_stopped_at_once(void *unused)
@@ -773,9 +767,7 @@ static void *stops_with_a_debt_that_cannot_be_paid(void *unused)
 
 TEST(a_stop_that_cannot_pay_what_is_owed_ends_after_its_wait)
 {
-    begin_crew(3, 1);
-    crew_run(stops_with_a_debt_that_cannot_be_paid);
-    CHECK_END;
+    run_once(stops_with_a_debt_that_cannot_be_paid);
 }
 
 /* ---- Time ---- */
@@ -804,9 +796,7 @@ static void *keeps(void *unused)
 
 TEST(a_kept_lock_is_extended_without_random_bytes_and_its_loss_is_told)
 {
-    begin_crew(3, 1);
-    crew_run(keeps);
-    CHECK_END;
+    run_once(keeps);
 }
 
 /* The keeper's thread does nothing meanwhile, but queries look at the clock themselves. */
@@ -839,16 +829,12 @@ static void *reuses_the_name(void *unused)
 
 TEST(the_bytes_of_a_short_name_may_be_reused_while_it_is_kept)
 {
-    begin_crew(3, 1);
-    crew_run(reuses_the_name);
-    CHECK_END;
+    run_once(reuses_the_name);
 }
 
 TEST(the_end_of_validity_is_told_by_the_clock_of_the_thread_that_asks)
 {
-    begin_crew(3, 1);
-    crew_run(sleeps_too_long);
-    CHECK_END;
+    run_once(sleeps_too_long);
 }
 
 enum { MANY = REDLOCK_PARTED_MAX + 5 };
@@ -903,9 +889,7 @@ static void *stops_in_vain(void *unused)
 
 TEST(a_stop_tells_of_any_lock_that_it_has_not_released)
 {
-    begin_crew(3, 1);
-    crew_run(stops_in_vain);
-    CHECK_END;
+    run_once(stops_in_vain);
 }
 
 TEST(a_stop_releases_any_number_within_its_wait)
