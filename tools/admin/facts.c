@@ -52,13 +52,18 @@ const struct survey_need survey_needs[] = {
 _Static_assert(sizeof survey_needs / sizeof survey_needs[0] <= (size_t)SURVEY_NEEDS_MAX,
                "each has a place");
 
+static bool is_about(const struct survey_need *need, const char *key)
+{
+    return need->words[1] && strcmp(need->words[1], key) == 0;
+}
+
 enum survey_purpose survey_purpose(const struct survey_need *need, unsigned parts)
 {
     const unsigned wake_ups = RIGHTS_PART('w') | RIGHTS_PART('z'),
                    of = rights_of(need->rule) & parts;
 
-    if (need->words[1] && strcmp(need->words[1], REDLOCK_CANARY) == 0) return FOR_MEMORY;
-    if (need->words[1] && strcmp(need->words[1], REDLOCK_PROMOTION_KEY) == 0) return FOR_FAILOVERS;
+    if (is_about(need, REDLOCK_CANARY)) return FOR_MEMORY;
+    if (is_about(need, REDLOCK_PROMOTION_KEY)) return FOR_FAILOVERS;
     if (strcmp(need->rule, "+evalsha") == 0) return FOR_SPEED;
     if (of & ~(wake_ups | RIGHTS_PART('v'))) return FOR_LOCKS;
     if (of & RIGHTS_PART('v')) return FOR_A_VOTE;
