@@ -47,7 +47,8 @@ void node_init(struct redlock_node *node, bool is_subscription)
     node->trouble = REDLOCK_TROUBLE_NEW;
 }
 
-/* It is given up if nothing has come from it by then. */
+/* The time by which something must come from a node that is ready, and all that was asked for from
+ * one that is not yet. Else it is given up. */
 REDLOCK_OUTLINE static void expect_answer(struct redlock_node *node,
                                           const struct redlock_config *config, uint64_t now_us)
 {
@@ -233,7 +234,7 @@ void node_asked(struct redlock_node *node, const struct redlock_config *config, 
                 const struct redlock_asked *asked)
 {
     REDLOCK_CHECK(node_can_ask(node, config));
-    /* A handshake may have a second round, of what was refused in the first (see native.c). */
+    /* A handshake has further rounds if something was refused in the first (see native.c). */
     if (node->asked_count == 0) expect_answer(node, config, now_us);
     *node_asked_at(node, config, node->asked_count) = *asked;
     node->asked_count++;
