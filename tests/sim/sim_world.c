@@ -661,7 +661,8 @@ static void must_work_again(struct sim_world *world)
         actor->names = 1;
         actor->shared = 0;
         (void)cluster_acquire(cluster, c, 0, &request);
-        (void)cluster_run_until_done(cluster, c, 0);
+        for (uint32_t ms = 0; ms <= request.wait_ms; ms += CLUSTER_PATIENCE_MS)
+            (void)cluster_run_until_done(cluster, c, 0);
         sim_demand(world, SIM_RULE_WORKS_AGAIN, cluster_valid_us(cluster, c, 0) > 0,
                    "client %u cannot acquire although all is well: %s", c,
                    redlock_status_text(redlock_lock_status(cluster_lock(cluster, c, 0))));
