@@ -175,6 +175,20 @@ static bool is_young(const struct sim_world *world, unsigned node)
     return world->cluster->now_us < born_at + 3 * SECOND;
 }
 
+/* Two sessions of one client may lead to two shards of a node, and the client reads either answer
+ * last. */
+static bool is_at_two_shards(const struct sim_world *world,
+                             const struct cluster_connection *connection)
+{
+    for (size_t i = 0; i < world->cluster->connection_count; i++) {
+        const struct cluster_connection *other = world->cluster->connections[i];
+        if (other->client == connection->client && other->node == connection->node &&
+            !other->client_left && other->session.shard != connection->session.shard)
+            return true;
+    }
+    return false;
+}
+
 static void note_run_id(struct sim_world *world, const struct cluster_connection *connection)
 {
     struct sim_said *said = &world->said[connection->client][connection->node];
@@ -184,6 +198,7 @@ static void note_run_id(struct sim_world *world, const struct cluster_connection
     if (strcmp(said->run_id, run_id) != 0) said->is_known = said->is_young = false;
     if (said->is_young) said->is_known = false;
     memcpy(said->run_id, run_id, sizeof said->run_id);
+    if (is_at_two_shards(world, connection)) said->run_id[0] = '\0';
     if (said->is_known) return;
     said->changed_at = now_of(world, connection->client);
     said->is_young |=
