@@ -216,7 +216,7 @@ test-tls: all $(LIVE_HELPERS) $(filter $(BUILD)/%,$(TLS_TESTS)) $(if $(BENCH),$(
 # The live tests of the lock through TLS, unchanged. They are those that write no addresses of servers
 # by themselves, or THROUGH="test_client".
 THROUGH ?= $(addprefix test_,client events waiting keeper shared permits nodes reentrant rivals flapping interruptions model) \
-           $(addprefix command_,run ticket set loss keep permits others)
+           $(addprefix command_,run ticket set loss keep permits others sentinel)
 THROUGH_TESTS := $(addprefix $(BUILD)/tests/live/,$(filter test_%,$(THROUGH))) $(patsubst %,tests/live/%.t,$(filter command_%,$(THROUGH)))
 test-through-tls: all $(LIVE_HELPERS) $(filter $(BUILD)/%,$(THROUGH_TESTS))
 	@tools/need prove redis-server perl openssl

@@ -63,7 +63,7 @@ struct redlock_tls {
     mbedtls_x509_crt *trusted;      /* `ca`, or the certificates that another one has read. */
     mbedtls_pk_context key;
     struct tls_session sessions[TLS_SESSIONS_MAX];
-    struct tls_ticket tickets[TLS_NODES_MAX];
+    struct tls_ticket tickets[TLS_SERVERS_MAX];
 };
 
 static struct tls_session *tls_session(struct redlock_tls *tls, unsigned k)
@@ -504,7 +504,7 @@ struct redlock_tls *redlock_tls_open(const struct redlock_tls_options *options, 
 void redlock_tls_close(struct redlock_tls *tls)
 {
     if (!tls) return;
-    for (unsigned node = 0; node < TLS_NODES_MAX; node++)
+    for (unsigned node = 0; node < TLS_SERVERS_MAX; node++)
         tls_keep_ticket(tls_ticket(tls, node), NULL, 0);
     mbedtls_ssl_config_free(&tls->config);
     mbedtls_pk_free(&tls->key);

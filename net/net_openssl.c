@@ -26,7 +26,7 @@ struct tls_line {
 struct redlock_tls {
     SSL_CTX *ctx;
     struct tls_session sessions[TLS_SESSIONS_MAX];
-    struct tls_ticket tickets[TLS_NODES_MAX];       /* tls_resumable is an SSL_SESSION. */
+    struct tls_ticket tickets[TLS_SERVERS_MAX];       /* tls_resumable is an SSL_SESSION. */
 };
 
 static struct tls_session *tls_session(struct redlock_tls *tls, unsigned k)
@@ -404,7 +404,7 @@ struct redlock_tls *redlock_tls_open(const struct redlock_tls_options *options, 
 void redlock_tls_close(struct redlock_tls *tls)
 {
     if (!tls) return;
-    for (unsigned node = 0; node < TLS_NODES_MAX; node++)
+    for (unsigned node = 0; node < TLS_SERVERS_MAX; node++)
         tls_keep_ticket(tls_ticket(tls, node), NULL, 0);
     SSL_CTX_free(tls->ctx);
     OPENSSL_free(tls);

@@ -24,9 +24,9 @@
 #include <unistd.h>
 
 enum {
-    /* Two for each node that there can be, and two to spare. */
+    /* Two for each node that there can be, and one for each sentinel. */
     TLS_SESSIONS_MAX = NET_WAIT_MAX - 1,
-    TLS_NODES_MAX = TLS_SESSIONS_MAX / 2,
+    TLS_SERVERS_MAX = TLS_SESSIONS_MAX,
     TLS_PIECE = 4096,                   /* Taken from the socket at once, */
     /* and so often in one call, since a node that floods us must not keep others waiting (S16). */
     TLS_PIECES_MAX = 8,
@@ -51,8 +51,9 @@ struct tls_session {
     char words[TLS_WORDS_MAX];
 };
 
-/* A session that a node has given us so that later connections can begin without certificates and
- * signatures. With TLS 1.3 it gives another one each time. */
+/* A session that a server has given us so that later connections can begin without certificates and
+ * signatures. With TLS 1.3 it gives another one each time. If sentinels name another master, that
+ * is offered the one of the master before, which it can read only if both have one key. */
 struct tls_ticket {
     struct tls_resumable *resumable;    /* The library's. NULL: there is none. */
     /* The first end of the certificates that were looked at, in seconds since 1970. */
@@ -228,7 +229,7 @@ static int tls_connect(void *context, unsigned k, const struct redlock_peer *pee
     struct tls_host host;
     int fd;
 
-    NET_CHECK(k < TLS_SESSIONS_MAX && peer->node < TLS_NODES_MAX &&
+    NET_CHECK(k < TLS_SESSIONS_MAX && peer->node < TLS_SERVERS_MAX &&
               peer->endpoint_size <= sizeof endpoint.words);
     if (session->line) return -TLS_ERROR_TAKEN;
     memcpy(endpoint.words, peer->endpoint, peer->endpoint_size);

@@ -5,10 +5,10 @@
  * Blocking   nothing here may, not for a byte, not for a handshake. A call that can do nothing now
  *            is repeated when the descriptor is ready for the events of events().
  * Memory     is the transport's, behind `context`, and has its state of session k, which is
- *            0 to REDLOCK_SESSIONS(nodes, wake_ups) - 1. The client
- *            holds a pointer to the table and one to the context, and both must stay until
- *            redlock_close. A call's arguments belong to the client and are good during
- *            the call alone.
+ *            0 to REDLOCK_SESSIONS(nodes, wake_ups) - 1. Sentinels (redlock_sentinel.h) are the
+ *            sessions behind these, below REDLOCK_FDS_MAX. The client holds a pointer to the table
+ *            and one to the context, and both must stay until redlock_close. A call's arguments
+ *            belong to the client and are good during the call alone.
  * Threads    are the client's; no call comes while another one is under way. Two clients
  *            need two contexts.
  * Errors     are negative: -E, where E is an errno, or a number of the transport's own from
@@ -68,7 +68,7 @@ enum {
 /* Whom a connection is to reach. */
 struct redlock_peer {
     /* The number of the entry in the list of nodes, from 0. It is session k modulo the
-     * number of nodes. */
+     * number of nodes. Sentinels are numbered on behind the nodes. */
     unsigned node;
     const char *host;           /* Its name or number as in the list, v6 without brackets, which a
                                  * certificate must be for. Empty for a unix socket. */

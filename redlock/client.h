@@ -45,7 +45,7 @@ enum sentinel_verdict {
 struct redlock_sentinel_calls {
     void (*begin)(struct redlock_client *c);
     bool (*add)(struct redlock_client *c, unsigned node, struct redlock_target *target,
-                const char *text, size_t size, struct net_error *error);
+                const char *text, size_t head, size_t size, struct net_error *error);
     unsigned (*wants)(const struct redlock_client *c, unsigned k);
     void (*connected)(struct redlock_client *c, unsigned k, uint64_t now_us);
     void (*disconnected)(struct redlock_client *c, unsigned k, const char *why, uint64_t now_us);

@@ -141,11 +141,19 @@ static void report_connected(struct redlock_client *c, unsigned k)
     client_trace(c, k, REDLOCK_CONNECTED, place, strlen(place));
 }
 
+/* The sentinels are numbered behind the nodes. */
+static unsigned server_of(const struct redlock_client *c, unsigned k)
+{
+    unsigned nodes = c->engine.node_count;
+
+    return is_of_sentinel(c, k) ? nodes + (k - c->engine.session_count) : k % nodes;
+}
+
 /* Begins to connect to one address of the node. Returns a descriptor, or -errno. */
 static int connect_to(struct redlock_client *c, unsigned k, const uint64_t *endpoint,
                       bool *connected)
 {
-    struct redlock_peer peer = { .node = k % c->engine.node_count, .address = place_of(c, k) };
+    struct redlock_peer peer = { .node = server_of(c, k), .address = place_of(c, k) };
     struct net_endpoint copy;
     struct net_address address;
     struct net_error error;

@@ -28,42 +28,56 @@ const char *redlock_node_address(const struct redlock_client *c, unsigned k)
 
 /* ---- The list of nodes ---- */
 
+/* One entry of the list. */
+struct entry {
+    const char *text;
+    size_t size;
+    size_t head;        /* Bytes of sentinel:// or sentinels:// at its beginning, or 0. */
+    bool is_secure;     /* It is sentinels://. */
+};
+
 static size_t skip_blanks(const char *list, size_t at)
 {
     return at + strspn(list + at, " \t\n\r");
 }
 
-/* True if the entry begins with sentinel://, in either case. */
-static bool is_of_sentinels(const char *entry)
+/* Schemes are in either case. */
+static void read_sentinel_scheme(struct entry *entry)
 {
-    static const char scheme[] = "sentinel://";
+    static const char scheme[] = "sentinel";
     size_t i = 0;
 
-    while (scheme[i] != '\0' && (scheme[i] < 'a' ? entry[i] : entry[i] | 0x20) == scheme[i]) i++;
-    return scheme[i] == '\0';
+    while (scheme[i] != '\0' && (entry->text[i] | 0x20) == scheme[i]) i++;
+    if (scheme[i] != '\0') return;
+    entry->is_secure = (entry->text[i] | 0x20) == 's';
+    i += entry->is_secure;
+    if (strncmp(entry->text + i, "://", 3) == 0) entry->head = i + 3;
 }
 
 /* Commas between the hosts of sentinels end no entry. */
-static size_t entry_size(const char *entry)
+static struct entry read_entry(const char *text)
 {
-    size_t head = is_of_sentinels(entry) ? sizeof "sentinel://" - 1 : 0;
+    struct entry entry = { .text = text };
 
-    if (head > 0) head += strcspn(entry + head, "/ \t\n\r");
-    return head + strcspn(entry + head, ", \t\n\r");
+    read_sentinel_scheme(&entry);
+    entry.size = entry.head;
+    if (entry.head > 0) entry.size += strcspn(text + entry.size, "/ \t\n\r");
+    entry.size += strcspn(text + entry.size, ", \t\n\r");
+    return entry;
 }
 
 /* Finds the next entry of a list, after the one that ended at *at (0 for the first). False at the
  * end of the list. Its size is 0 where a comma has nothing before or after it, since a lost entry
  * would make the quorum smaller (S1). */
-static bool next_entry(const char *list, size_t *at, size_t *size)
+static bool next_entry(const char *list, size_t *at, struct entry *entry)
 {
     size_t begin = skip_blanks(list, *at);
     bool has_comma = *at > 0 && list[begin] == ',';
 
     REDLOCK_ASSERT(begin >= *at);
     *at = has_comma ? skip_blanks(list, begin + 1) : begin;
-    *size = entry_size(list + *at);
-    return *size > 0 || has_comma || list[*at] == ',';
+    *entry = read_entry(list + *at);
+    return entry->size > 0 || has_comma || list[*at] == ',';
 }
 
 static enum redlock_status explain_mistake(struct redlock_mistake *mistake,
@@ -122,14 +136,14 @@ static struct redlock_login note_target(struct redlock_target *target,
 
 /* Reads one entry of the list as node k, and its login. False: *error says why not, or has no text
  * if it is one node too many. */
-static bool read_node(struct redlock_client *c, unsigned k, const char *text, size_t size,
+static bool read_node(struct redlock_client *c, unsigned k, const struct entry *entry,
                       const struct redlock_options *options, struct redlock_login *login,
                       struct net_error *error)
 {
     const struct redlock_transport *transport;
     struct net_address address;
 
-    if (!net_parse_address(text, size, REDLOCK_PORT, &address, error)) return false;
+    if (!net_parse_address(entry->text, entry->size, REDLOCK_PORT, &address, error)) return false;
     transport = k < REDLOCK_NODES_MAX ? c->transports[address.secure] : NULL;
     if (transport) *login = note_target(&c->targets[k], &address, transport, options);
     else           *error = (struct net_error){
@@ -140,25 +154,27 @@ static bool read_node(struct redlock_client *c, unsigned k, const char *text, si
 }
 
 /* The same of an entry that names sentinels. The login of their master is that of the options. */
-static bool read_sentinels(struct redlock_client *c, unsigned k, const char *text, size_t size,
+static bool read_sentinels(struct redlock_client *c, unsigned k, const struct entry *entry,
                            const struct redlock_options *options, struct redlock_login *login,
                            struct net_error *error)
 {
+    const struct redlock_transport *transport = c->transports[entry->is_secure];
     struct redlock_target *target = &c->targets[k];
 
     *error = (struct net_error){ .text = NULL };
     if (k == REDLOCK_NODES_MAX) return false;
+    target->is_secure = entry->is_secure;
     *login = (struct redlock_login){
         .user = options->user, .password = options->password, .watched = true
     };
-    if (c->sentinels && c->transports[0] == client_sockets())
-        return c->sentinels->calls->add(c, k, target, text, size, error);
-    *error = (struct net_error){
-        .text = c->sentinels
-                    ? "sentinels need sockets, and the options set another transport"
-                    : "this program takes no sentinels: it does without redlock_use_sentinels"
-    };
-    return false;
+    if (!c->sentinels)
+        error->text = "this program takes no sentinels: it does without redlock_use_sentinels";
+    else if (!transport)
+        error->text = WITHOUT_TLS;
+    else if (!transport->has_addresses)
+        error->text = "sentinels need a transport with addresses, and the options set another one";
+    return !error->text && c->sentinels->calls->add(c, k, target, entry->text, entry->head,
+                                                    entry->size, error);
 }
 
 static enum redlock_status read_nodes(struct redlock_client *c, const char *nodes,
@@ -166,14 +182,13 @@ static enum redlock_status read_nodes(struct redlock_client *c, const char *node
                                       struct redlock_login *logins, unsigned *count,
                                       struct redlock_mistake *mistake)
 {
-    size_t size;
+    struct entry entry;
 
-    for (size_t at = 0; next_entry(nodes, &at, &size); at += size) {
-        const char *entry = nodes + at;
+    for (size_t at = 0; next_entry(nodes, &at, &entry); at += entry.size) {
         struct net_error error;
 
-        if (!(is_of_sentinels(entry) ? read_sentinels : read_node)(c, *count, entry, size, options,
-                                                                   &logins[*count], &error)) {
+        if (!(entry.head > 0 ? read_sentinels : read_node)(c, *count, &entry, options,
+                                                           &logins[*count], &error)) {
             if (!error.text) return REDLOCK_BAD_NODE_COUNT;
             return explain_mistake(mistake, REDLOCK_BAD_ADDRESS, *count, at + error.at, error.text);
         }
@@ -226,7 +241,7 @@ static enum redlock_status use_sentinels(struct redlock_client *c, struct redloc
 {
     if (c->sentinels && c->sentinels->count == 0) c->sentinels = NULL;
     if (client_fd_count(c) <= REDLOCK_FDS_MAX) return REDLOCK_OK;
-    return explain_mistake(mistake, REDLOCK_BAD_CONFIG, 0, 0,
+    return explain_mistake(mistake, REDLOCK_BAD_CONFIG, REDLOCK_NO_NODE, 0,
                            "more than 32 descriptors: a client has one or two for each node, and "
                            "one for each sentinel");
 }
@@ -239,7 +254,7 @@ static enum redlock_status use_holder(struct redlock_client *c, const char *hold
 
     if (size <= REDLOCK_HOLDER_MAX) memcpy(c->holder, holder, size);
     if (redlock_use_holder(&c->engine, c->holder) == REDLOCK_OK) return REDLOCK_OK;
-    return explain_mistake(mistake, REDLOCK_BAD_CONFIG, 0, 0,
+    return explain_mistake(mistake, REDLOCK_BAD_CONFIG, REDLOCK_NO_NODE, 0,
                            "a holder's name has 1 to 63 bytes, none of them a control character");
 }
 
@@ -260,6 +275,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes,
 
     redlock_options_init(&defaults);
     if (!options) options = &defaults;
+    if (mistake) *mistake = (struct redlock_mistake){ .node = REDLOCK_NO_NODE };
     if (c->owner != 0 && !redlock_is_forked(c)) return REDLOCK_ALREADY_OPEN;
     clear_client(c);
     c->owner = net_process();
@@ -271,7 +287,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes,
     c->sentinels = options->sentinels;
     if (c->sentinels) c->sentinels->calls->begin(c);
     c->name_wait_us = (uint64_t)options->engine.node_timeout_ms * (1000 - 1000 / NAME_PART);
-    status = read_nodes(c, nodes, options, logins, &count, mistake);
+    status = read_nodes(c, nodes ? nodes : "", options, logins, &count, mistake);
     if (status == REDLOCK_OK)
         status = redlock_init(&c->engine, &options->engine, c->nodes, count,
                               options->memory ? options->memory : c->memory,

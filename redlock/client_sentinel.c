@@ -10,9 +10,10 @@
 enum {
     /* The pause before a sentinel that could not be reached is tried again. */
     RETRY_US = 250000,
-    SCHEME_SIZE = sizeof "sentinel://" - 1,
     FIELDS_MAX = 400        /* Names and values, of which Redis 7.0 has 40. */
 };
+
+#define UNCONNECTED "no connection within the node timeout"
 
 /* SENTINEL_AWAY -> _CONNECTING -> _OPEN. The last two may lead to _CLOSING, which leads
  * back to _AWAY. */
@@ -79,8 +80,9 @@ static bool sentinel_fail(struct net_error *error, size_t at, const char *text)
 
 /* One of the sentinels, host[:port], which stands at that place of the address. It is read as a
  * URL, with the login in front. */
-static bool add_sentinel(struct redlock_client *c, unsigned node, const char *address,
-                         size_t login_size, size_t host_at, size_t size, struct net_error *error)
+static bool add_sentinel(struct redlock_client *c, unsigned node, const char *login,
+                         size_t login_size, const char *address, size_t host_at, size_t size,
+                         struct net_error *error)
 {
     static const char scheme[] = "redis://";
     struct redlock_sentinels *all = c->sentinels;
@@ -98,13 +100,14 @@ static bool add_sentinel(struct redlock_client *c, unsigned node, const char *ad
     if (head + size > sizeof url)
         return sentinel_fail(error, host_at, "a sentinel's host or login is too long");
     memcpy(url, scheme, login_at);
-    memcpy(url + login_at, address + SCHEME_SIZE, login_size);
+    memcpy(url + login_at, login, login_size);
     memcpy(url + head, address + host_at, size);
     is_good = net_parse_address(url, head + size, REDLOCK_SENTINEL_PORT, &read, error);
     net_wipe(url, sizeof url);
     /* A login that is wrong is so for the first, which stands right behind it. */
     if (!is_good) return sentinel_fail(error, host_at + error->at - head, error->text);
     *sentinel = (struct redlock_sentinel){ .node = (uint8_t)node };
+    sentinel->target.is_secure = c->targets[node].is_secure;
     net_format_address(&read, sentinel->target.address, sizeof sentinel->target.address);
     memcpy(sentinel->target.user, read.user, sizeof read.user);
     memcpy(sentinel->target.password, read.password, sizeof read.password);
@@ -123,13 +126,12 @@ static bool is_name_of_master(const char *name, size_t size)
     return size >= 1 && size <= REDLOCK_MASTER_NAME_MAX;
 }
 
-/* Reads a node's address, sentinel://[login@]host[:port],.../name. */
+/* Reads a node's address, [login@]host[:port],.../name behind a scheme of that size. */
 static bool sentinel_add(struct redlock_client *c, unsigned node, struct redlock_target *target,
-                         const char *text, size_t size, struct net_error *error)
+                         const char *text, size_t head, size_t size, struct net_error *error)
 {
     struct redlock_watched *watched = &c->sentinels->watched[node];
-    const char *begin = text + SCHEME_SIZE, *end = text + size, *mark, *slash, *hosts = begin,
-               *comma;
+    const char *begin = text + head, *end = text + size, *mark, *slash, *hosts = begin, *comma;
 
     REDLOCK_ASSERT(begin <= end);
     mark = (const char *)memchr(begin, '?', (size_t)(end - begin));
@@ -148,7 +150,7 @@ static bool sentinel_add(struct redlock_client *c, unsigned node, struct redlock
     for (const char *host = hosts; host <= slash; host = comma + 1) {
         comma = (const char *)memchr(host, ',', (size_t)(slash - host));
         if (!comma) comma = slash;
-        if (!add_sentinel(c, node, text, (size_t)(hosts - begin), (size_t)(host - text),
+        if (!add_sentinel(c, node, begin, (size_t)(hosts - begin), text, (size_t)(host - text),
                           (size_t)(comma - host), error))
             return false;
         watched->count++;
@@ -447,7 +449,7 @@ static void sentinel_tick(struct redlock_client *c, uint64_t now_us)
         } else if (is_due) {
             give_up(sentinel, sentinel->state == SENTINEL_OPEN
                                   ? "it does not answer"
-                                  : "no connection within the node timeout");
+                                  : UNCONNECTED);
         } else if (sentinel->state == SENTINEL_OPEN && is_wanted(c, sentinel)) {
             put_question(c, sentinel, now_us);
         }
@@ -510,7 +512,9 @@ static void explain_no_majority(const struct redlock_client *c,
     if (!trouble) return;
     sentinel_append(text, room, trouble->target.address);
     sentinel_append(text, room, ": ");
-    sentinel_append(text, room, trouble->error[0] != '\0' ? trouble->error : "no answer");
+    if (trouble->error[0] != '\0') sentinel_append(text, room, trouble->error);
+    else if (trouble->state == SENTINEL_CONNECTING) sentinel_append(text, room, UNCONNECTED);
+    else sentinel_append(text, room, "no answer");
 }
 
 static void note_master(struct redlock_client *c, unsigned node, struct redlock_watched *watched,

@@ -42,7 +42,8 @@ enum {
     REDLOCK_PARTED_MAX = 2 * REDLOCK_PIPELINE,
     /* Bytes of a node's address in words, with its NUL. */
     REDLOCK_ADDRESS_MAX = 300,
-    REDLOCK_PORT = 6379
+    REDLOCK_PORT = 6379,
+    REDLOCK_NO_NODE = 255               /* It is no node's mistake. */
 };
 
 enum redlock_traffic {
@@ -162,12 +163,13 @@ struct redlock_client {
                     1];
 };
 
-/* The mistake in a list of nodes. */
+/* The mistake in a list of nodes, or in options. */
 struct redlock_mistake {
-    unsigned node;              /* The entry of the list, from 0. */
+    unsigned node;              /* The entry of the list, from 0, or REDLOCK_NO_NODE. */
     /* After BAD_ADDRESS the byte of the list, from 0, or the place of an empty entry. */
     size_t at;
-    char text[160];             /* The mistake, and its correction. Never contains a password. */
+    /* The mistake, and its correction. Never contains a password. Empty: the status says all. */
+    char text[160];
 };
 
 /* Sets every field to its default. The default of engine.wake_ups is true here, since a client has
@@ -181,15 +183,15 @@ void redlock_options_init(struct redlock_options *options);
  *   redis://[[user]:password@]host[:port][/db][?durable=1 or ?managed=1]
  *   redis+unix://[[user]:password@]/path[?db=N]
  *   sentinel://[[user]:password@]host[:port],host[:port],.../name (see redlock_sentinel.h)
- * rediss:// and valkeys://, which ask for TLS, use options->secure_transport. Without one they are
- * BAD_ADDRESS, since nothing falls back to plain text. A comma within a user name, password or path
- * is written %2C. Looks nothing up and connects to nothing yet, since the first step does. c is
- * zeroed memory, or a client that was closed. ALREADY_OPEN: it is open, and nothing has changed. If
- * options is NULL, the defaults apply. mistake (may be NULL) is set after BAD_ADDRESS or BAD_CONFIG
- * (a bad holder names node 0). Other errors are BAD_NODE_COUNT, BAD_MEMORY, NO_ENTROPY and SYSTEM
- * (no descriptors for interrupts). After any error there is nothing to close. A name that has no
- * address is no error here. Its node is unreachable until it has one, and gives
- * the reason (redlock_describe_node). */
+ * rediss://, valkeys:// and sentinels://, which ask for TLS, use options->secure_transport. Without
+ * one they are BAD_ADDRESS, since nothing falls back to plain text. A comma within a user name,
+ * password or path is written %2C. NULL is an empty list. Looks nothing up and connects to nothing
+ * yet, since the first step does. c is zeroed memory, or a client that was closed. ALREADY_OPEN: it
+ * is open, and nothing has changed. If options is NULL, the defaults apply. mistake (may be NULL)
+ * is always set. Other errors are BAD_CONFIG (options->engine, or what mistake says),
+ * BAD_NODE_COUNT, BAD_MEMORY, NO_ENTROPY and SYSTEM (no descriptors for interrupts). After any
+ * error there is nothing to close. A name that has no address is no error here. Its node is
+ * unreachable until it has one, and gives the reason (redlock_describe_node). */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_open(struct redlock_client *c, const char *nodes,
                                  const struct redlock_options *options,

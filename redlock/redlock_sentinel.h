@@ -8,6 +8,7 @@
  *     redlock_open(&client, "sentinel://10.0.0.1,10.0.0.2,10.0.0.3/mymaster", &options, &mistake);
  *
  *     sentinel://[[user]:password@]host[:port],host[:port],.../name
+ *     sentinels://...             the same with TLS (redlock_tls.h), also to the master
  *
  * The login is for the sentinels. The master's is that of the options. All clients name the same
  * sentinels, and all of them (S1).
@@ -27,8 +28,9 @@
  * Without a majority of the sentinels nobody acquires or extends.
  *
  * It relies on sentinels that remember across a restart, as they do by their file; and on SENTINEL
- * RESET, REMOVE and MONITOR being left alone while there are locks. It needs sockets, so no other
- * transport may be set, and the connections are without TLS.
+ * RESET, REMOVE and MONITOR being left alone while there are locks. It needs a transport that has
+ * addresses. With TLS the certificate of the master is for the host as the sentinels name it, which
+ * is its IP address unless their "sentinel announce-hostnames" is yes.
  *
  * Memory:  the caller's; it stays as long as the client is open, and belongs to one client. Fields
  *          are private.
@@ -103,7 +105,7 @@ struct redlock_sentinels {
     struct redlock_gate gates[REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)];
 };
 
-/* Nodes at sentinel:// addresses are taken from now on. */
+/* Nodes at sentinel:// and sentinels:// addresses are taken from now on. */
 void redlock_use_sentinels(struct redlock_options *options, struct redlock_sentinels *sentinels);
 
 #ifdef __cplusplus

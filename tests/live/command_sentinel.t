@@ -2,8 +2,20 @@
 # shellcheck disable=SC2154    # Ports are set by their numbers.
 # A master and its replica, watched by three sentinels, as one node (S31).
 cd "$(dirname "$0")/../.." || exit 1
-unset REDLOCK_TEST_TLS    # Sentinels are asked without.
 . tests/live/lib.sh
+
+# The port option of a sentinel, and the scheme of the address. With TLS it talks so to all, and knows the others by that port.
+sentinel_port() { echo "port $port"; }
+sentinels=sentinel
+replica_option=
+if [ -n "$scheme" ]; then
+    sentinels=sentinels
+    replica_option='--tls-replication yes'
+    sentinel_port() {
+        printf '%s\n' 'port 0' "tls-port $port" "unixsocket $directory/$port" 'tls-replication yes' 'tls-auth-clients no' \
+            "tls-cert-file $certificates/server.crt" "tls-key-file $certificates/server.key" "tls-ca-cert-file $certificates/ca.crt"
+    }
+fi
 
 # start_sentinel NUMBER: on a free port; sets port_sNUMBER and pid_sNUMBER. It writes into its configuration.
 start_sentinel() {
@@ -15,7 +27,7 @@ start_sentinel() {
 }
 launch_sentinel() {
     port=$((port + 1))
-    printf '%s\n' 'bind 127.0.0.1' "port $port" "dir $directory" "sentinel monitor mymaster 127.0.0.1 $port_0 2" \
+    printf '%s\n' 'bind 127.0.0.1' "$(sentinel_port)" "dir $directory" "sentinel monitor mymaster 127.0.0.1 $port_0 2" \
         'sentinel down-after-milliseconds mymaster 500' 'sentinel failover-timeout mymaster 2000' >"$directory/sentinel-$port"
     "$server" "$directory/sentinel-$port" --sentinel >"$directory/log-$port" 2>&1 &
     pid=$!
@@ -25,11 +37,11 @@ launch_sentinel() {
 }
 is_up() { [ "$(ask new PING)" = PONG ]; }
 
-start_server
-start_server
+# shellcheck disable=SC2086    # It is two words, or none.
+for k in 0 1; do start_server $replica_option; done
 ask 1 REPLICAOF 127.0.0.1 "$port_0" >/dev/null
 for k in 0 1 2; do start_sentinel $k; done
-nodes=sentinel://127.0.0.1:$port_s0,127.0.0.1:$port_s1,127.0.0.1:$port_s2/mymaster
+nodes=$sentinels://127.0.0.1:$port_s0,127.0.0.1:$port_s1,127.0.0.1:$port_s2/mymaster
 export REDLOCK_NODES="$nodes"
 
 # Each has to know the replica, and the two others, or they do not fail over.
@@ -82,15 +94,15 @@ names_the_replica() {
 check 's30 s31 behind a failover the new master has no vote for the guard of the first command, and then it has' kills_the_master
 
 wrong_addresses_are_explained() {
-    is 125 acquire -n "sentinel://127.0.0.1:$port_s0" door && says "the master's name is missing" &&
-    is 122 acquire --guard 0 --no-ticket -n "sentinel://127.0.0.1:$port_s0/other" door &&
+    is 125 acquire -n "$sentinels://127.0.0.1:$port_s0" door && says "the master's name is missing" &&
+    is 122 acquire --guard 0 --no-ticket -n "$sentinels://127.0.0.1:$port_s0/other" door &&
     says 'sentinels name a master; .*it knows no master of that name' &&
-    is 125 acquire --guard 0 --no-ticket -n "sentinel://127.0.0.1:$port_1/mymaster" door && says "ERR unknown command"
+    is 125 acquire --guard 0 --no-ticket -n "$sentinels://127.0.0.1:$port_1/mymaster" door && says "ERR unknown command"
 }
 check 'a wrong name, or a server that is no sentinel, is told' wrong_addresses_are_explained
 
 entries_are_counted() {
-    printf '# a comment\nsentinel://127.0.0.1:%s,127.0.0.1:%s/mymaster\n127.0.0.1:x\n' "$port_s0" "$port_s1" >"$directory/list"
+    printf '# a comment\n%s://127.0.0.1:%s,127.0.0.1:%s/mymaster\n127.0.0.1:x\n' $sentinels "$port_s0" "$port_s1" >"$directory/list"
     is 125 acquire -n "@$directory/list" door && says "list:3: "
 }
 check 'commas between sentinels begin no entry of the list' entries_are_counted

@@ -106,6 +106,15 @@ not_waited_for() {
 }
 check 'a handshake that cannot succeed ends a wait for ever at once; one of three does not' not_waited_for
 
+of_sentinels() {
+    speaks stranger && is 125 run --guard 0 --node-timeout 1s -n "sentinels://$node/main" door true &&
+    says "^redlock: node 0 \\(sentinel:main\\): 0 of 1 sentinels .*; $node: TLS: .* a CA not trusted here \\(--tls-ca FILE .+\\)\$" &&
+    scheme= && start_server && scheme=rediss:// &&
+    is 122 run --guard 0 --node-timeout 1s --wait 500ms -n "sentinels://127.0.0.1:$port/main" door true &&
+    says "127.0.0.1:$port: no connection within the node timeout \\(.* does not speak TLS there"
+}
+check 'a sentinel whose handshake cannot succeed is named, and ends a wait at once' of_sentinels
+
 of_client() {
     versions='TLSv1.3 TLSv1.2'
     ! "$redlock" --version | grep -q 'Mbed TLS 2' || versions=TLSv1.2

@@ -13,46 +13,6 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* ---- Where each entry stands ---- */
-
-static void note_entry(struct settings *settings, const char *file, unsigned line)
-{
-    assert(line > 0);
-    if (settings->node_count < sizeof settings->origins / sizeof settings->origins[0])
-        settings->origins[settings->node_count++] = (struct node_origin){ file, line };
-}
-
-/* Commas between the hosts of sentinels end no entry: the place behind those. */
-static const char *skip_hosts(const char *entry)
-{
-    static const char scheme[] = "sentinel://";
-
-    if (strncasecmp(entry, scheme, sizeof scheme - 1) != 0) return entry;
-    return entry + sizeof scheme - 1 + strcspn(entry + sizeof scheme - 1, "/ \t\n\r");
-}
-
-/* As redlock_open counts them: a comma that has no entry before or behind it makes an empty one,
- * which it refuses. */
-static void note_entries(struct settings *settings, const char *list, const char *file)
-{
-    bool has_entry = false, has_comma = false;
-    unsigned line = 1;
-
-    for (const char *at = list; *at != '\0'; at++) {
-        bool begins =
-            !is_blank(*at) && *at != ',' && (at == list || is_blank(at[-1]) || at[-1] == ',');
-        if (begins || (*at == ',' && !has_entry)) note_entry(settings, file, line);
-        if (begins) has_entry = true;
-        if (begins && skip_hosts(at) > at) at = skip_hosts(at) - 1;
-        if (*at == ',') has_entry = false;
-        if (*at == ',' || begins) has_comma = *at == ',';
-        line += *at == '\n';
-    }
-    if (has_comma) note_entry(settings, file, line);
-}
-
-/* ---- Files ---- */
-
 /* A # begins a comment where an entry could begin: within one it may be part of a password. */
 static void blank_comments(char *list)
 {
@@ -96,7 +56,9 @@ void nodes_add(struct settings *settings, const char *source, const char *list)
     }
     if (file) read_list(settings, source, file, to, room);
     else      memcpy(to, list, size + 1);
-    note_entries(settings, to, file);
+    assert(settings->list_count < NODE_LISTS_MAX);
+    settings->lists[settings->list_count++] =
+        (struct node_list){ file, (size_t)(to - settings->nodes) };
 }
 
 void nodes_read_variable(struct settings *settings)
@@ -108,19 +70,39 @@ void nodes_read_variable(struct settings *settings)
     if (strchr(value, '@') && *value != '@') login_forget_variable("REDLOCK_NODES", value);
 }
 
+/* The part of the list in which that byte stands. */
+static const struct node_list *list_of(const struct settings *settings, size_t at)
+{
+    unsigned i = settings->list_count;
+
+    assert(i > 0);
+    while (i > 1 && settings->lists[i - 1].begin > at) i--;
+    return &settings->lists[i - 1];
+}
+
+static unsigned line_of(const struct settings *settings, const struct node_list *list, size_t at)
+{
+    unsigned line = 1;
+
+    for (size_t i = list->begin; i < at; i++) line += settings->nodes[i] == '\n';
+    return line;
+}
+
 const char *nodes_describe(const struct settings *settings, enum redlock_status status,
                            const struct redlock_mistake *mistake, char *text, size_t size)
 {
-    bool is_counted = mistake->node < settings->node_count;
-    const struct node_origin *origin = is_counted ? &settings->origins[mistake->node] : NULL;
+    const struct node_list *list = list_of(settings, mistake->at);
 
     assert(size > 0);
-    if (origin && origin->file)
-        (void)print_text(text, size, "%s:%u: %s", origin->file, origin->line, mistake->text);
-    else if (status == REDLOCK_BAD_ADDRESS)
+    if (mistake->node == REDLOCK_NO_NODE)
+        (void)print_text(text, size, "%s", mistake->text);
+    else if (status != REDLOCK_BAD_ADDRESS)
+        (void)print_text(text, size, "node %u of the list: %s", mistake->node, mistake->text);
+    else if (list->file)
+        (void)print_text(text, size, "%s:%u: %s", list->file,
+                         line_of(settings, list, mistake->at), mistake->text);
+    else
         (void)print_text(text, size, "node %u of the list, byte %zu: %s", mistake->node,
                          mistake->at, mistake->text);
-    else
-        (void)print_text(text, size, "node %u of the list: %s", mistake->node, mistake->text);
     return text;
 }

@@ -139,8 +139,8 @@ const char *reading_file(const struct reading *r, const char *option)
 /* What is wrong with a list is told when it is known how. */
 static void note_list(struct reading *r)
 {
-    assert(r->list_count <= READING_LISTS_MAX);
-    if (r->list_count == READING_LISTS_MAX)
+    assert(r->list_count <= NODE_LISTS_MAX);
+    if (r->list_count == NODE_LISTS_MAX)
         refuse(r->settings, "--node: at most %d", REDLOCK_NODES_MAX);
     r->lists[r->list_count++] = r->argument;
 }

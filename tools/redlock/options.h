@@ -10,8 +10,6 @@
 #include "tables.h"
 #include "tls.h"
 
-enum { READING_LISTS_MAX = REDLOCK_NODES_MAX + 1 };
-
 /* A command line that is being read. What was given and is used only when all has been read
  * is kept here. */
 struct reading {
@@ -28,7 +26,7 @@ struct reading {
     bool is_json;               /* --json was read. */
     const char *user, *password_file;
     const char *tls[TLS_FILES];         /* --tls-ca, --tls-cert, --tls-key */
-    char *lists[READING_LISTS_MAX];     /* Of nodes. */
+    char *lists[NODE_LISTS_MAX];     /* Of nodes. */
     unsigned list_count;
 };
 

@@ -648,11 +648,6 @@ static void set_redisson(struct words *w)
         refuse(
             settings,
             "--redisson: of one RESOURCE, which is neither shared nor has permits: as Java has it");
-    if (settings->node_count > 1)
-        refuse(settings,
-               "--redisson: of one node, and these are %u: over several, Java's lock promises "
-               "nothing",
-               settings->node_count);
     if (settings->options.holder && !takes_token(settings->command))
         refuse(
             settings,

@@ -47,7 +47,6 @@ enum redlock_status session_open(struct session *session, struct settings *setti
 
     assert(settings->name_count <= REDLOCK_SET_MAX);
     memset(session, 0, sizeof *session);
-    memset(mistake, 0, sizeof *mistake);
     session->settings = settings;
     session->output = &settings->output;
     session->rights = rights_parts(settings);
@@ -66,7 +65,6 @@ enum redlock_status session_open(struct session *session, struct settings *setti
     }
     redlock_use_sentinels(&settings->options, &session->sentinels);
     status = redlock_open(&session->client, settings->nodes, &settings->options, mistake);
-    text_wipe(settings->nodes, sizeof settings->nodes);
     if (status != REDLOCK_OK) return status;
     listen_to_events(session);
     if (signals_open()) return REDLOCK_OK;

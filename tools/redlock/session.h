@@ -6,9 +6,8 @@
 #include "notes.h"
 #include "settings.h"
 
-/* Opens the client and begins to catch signals. settings->nodes is wiped. The mistake is set for
- * some statuses, as by redlock_open, and for SYSTEM says what was refused. After any status but OK
- * there is nothing to close. */
+/* Opens the client and begins to catch signals. The mistake is as by redlock_open, and for SYSTEM
+ * says what was refused. After any status but OK there is nothing to close. */
 enum redlock_status session_open(struct session *session, struct settings *settings,
                                  struct redlock_mistake *mistake);
 

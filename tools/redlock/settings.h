@@ -10,6 +10,7 @@
 
 enum {
     LEADER_NAME_MAX = 200,          /* Bytes. */
+    NODE_LISTS_MAX = REDLOCK_NODES_MAX + 1,
     NODES_TEXT_MAX = 16 * 1024,     /* 15 nodes with the longest names, users and passwords. */
     RESOURCES_TEXT_MAX = REDLOCK_RESOURCE_MAX + 2 * REDLOCK_SET_MAX + 1,
     /* A third of the default guard: a command that dies blocks the others for 10 s. */
@@ -35,10 +36,10 @@ enum command {
     COMMAND_NONE
 };
 
-/* Where an entry of the list of nodes stands. */
-struct node_origin {
-    const char *file;       /* In argv or the environment; NULL: in no file. */
-    unsigned line;
+/* A part of the list of nodes. */
+struct node_list {
+    const char *file;       /* In argv or the environment; NULL: it is of no file. */
+    size_t begin;           /* In settings.nodes. */
 };
 
 struct meter_feature;
@@ -59,7 +60,7 @@ struct settings {
     bool ticket;                        /* status: that a node gives none is worth telling. */
     enum trace_mode trace;
     const struct meter_feature *meter;  /* NULL: none was asked for. */
-    unsigned name_count, node_count;
+    unsigned name_count, list_count;
     char *token;                        /* Points into argv. */
     struct redlock_options options;     /* For redlock_open; user and password included. */
     bool is_shared[REDLOCK_SET_MAX];    /* This resource is. */
@@ -69,8 +70,7 @@ struct settings {
     char slot_name[REDLOCK_RESOURCE_MAX + 4];
     char user[REDLOCK_LOGIN_MAX + 1];
     char password[REDLOCK_LOGIN_MAX + 1];
-    /* Of the nodes, of which there are node_count; of more the first. */
-    struct node_origin origins[REDLOCK_NODES_MAX + 1];
+    struct node_list lists[NODE_LISTS_MAX];
     /* Separated by commas. May contain passwords: wiped when the client is open. */
     char nodes[NODES_TEXT_MAX];
 };

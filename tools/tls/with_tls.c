@@ -22,11 +22,12 @@ static const char *choose(const char *option, const char *variable)
 static bool is_wanted(const char *nodes)
 {
     static const char blanks[] = ", \t\r\n";
+    static const char *const schemes[] = { "rediss://", "valkeys://", "sentinels://" };
 
     for (const char *node = nodes + strspn(nodes, blanks); *node != '\0';
          node += strspn(node, blanks)) {
-        if (strncasecmp(node, "rediss://", 9) == 0 || strncasecmp(node, "valkeys://", 10) == 0)
-            return true;
+        for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+            if (strncasecmp(node, schemes[i], strlen(schemes[i])) == 0) return true;
         node += strcspn(node, blanks);
     }
     return false;
@@ -121,7 +122,9 @@ static const struct row {
     { "another host",
       "name the node in the list as its certificate does, or give it one for this name", true },
     { "this IP address",
-      "name the node in the list as its certificate does, or give it one for this address", true },
+      "name the node in the list as its certificate does (sentinels: announce-hostnames), or give "
+      "it one for this address",
+      true },
     { "not trusted here", "--tls-ca FILE names the CA that signed it", true },
     { "its certificate has expired", "give the node a new one; or is this machine's clock wrong?",
       true },
@@ -142,10 +145,18 @@ static const struct row {
     { "during the handshake", "is it the node's tls-port? its log may say why", false },
 };
 
+/* A node behind sentinels says what is wrong with one of them behind its address. */
+static bool is_about_tls(const char *text)
+{
+    const char *words = strstr(text, "TLS: ");
+
+    return words && (words == text || strstr(text, " sentinels name a master; "));
+}
+
 /* NULL: none, or it is not about TLS. */
 static const struct row *find_row(const char *text)
 {
-    if (strncmp(text, "TLS: ", 5) != 0) return NULL;
+    if (!is_about_tls(text)) return NULL;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (strstr(text, rows[i].words)) return &rows[i];
     return NULL;
@@ -155,11 +166,11 @@ const char *tls_advice(const char *text)
 {
     const struct row *row = find_row(text);
 
-    if (tls && strcmp(text, "no connection within the node timeout") == 0)
+    if (tls && strstr(text, "no connection within the node timeout"))
         return "it hangs, or the network does, or it does not speak TLS there; if it is only slow: "
                "--node-timeout";
     if (row) return row->advice;
-    return strncmp(text, "TLS: ", 5) == 0 ? "the node's log may say more" : NULL;
+    return is_about_tls(text) ? "the node's log may say more" : NULL;
 }
 
 bool tls_is_lasting(const char *text)

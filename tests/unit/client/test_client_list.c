@@ -91,6 +91,19 @@ TEST(a_list_of_nothing_is_no_list)
 {
     CHECK_INT(open_list(""), REDLOCK_BAD_NODE_COUNT);
     CHECK_INT(open_list(" \n\t "), REDLOCK_BAD_NODE_COUNT);
+    CHECK_INT(open_list(NULL), REDLOCK_BAD_NODE_COUNT);
+}
+
+/* The mistake of an earlier call does not stay. */
+TEST(a_status_that_says_all_has_no_words_beside_it)
+{
+    struct redlock_options options;
+    redlock_options_init(&options);
+    options.engine.retry_ms = 0;
+    CHECK_INT(open_list("127.0.0.1:x"), REDLOCK_BAD_ADDRESS);
+    CHECK_INT(redlock_open(&client, "127.0.0.1:1", &options, &mistake), REDLOCK_BAD_CONFIG);
+    CHECK_INT(mistake.node, REDLOCK_NO_NODE);
+    CHECK_STR(mistake.text, "");
 }
 
 TEST(a_node_too_many_is_refused)
@@ -144,6 +157,7 @@ TEST(a_holder_that_is_none_is_refused)
         options.holder = wrong[i];
         CHECK_INT(redlock_open(&client, "127.0.0.1:1", &options, &mistake), REDLOCK_BAD_CONFIG);
         TAP_CHECK(strstr(mistake.text, "1 to 63 bytes"), "\"%s\"", mistake.text);
+        CHECK_INT(mistake.node, REDLOCK_NO_NODE);
     }
     CHECK_INT(guarded.behind, 0);
     longest[REDLOCK_HOLDER_MAX] = '\0';

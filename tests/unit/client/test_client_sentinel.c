@@ -3,7 +3,7 @@
 #include "scripted_client.h"
 
 #include "../../../net/redlock_transport.h"
-#include "../../../redlock/redlock_sentinel.h"
+#include "../../../redlock/client.h"
 
 enum { SENTINELS = 3, OLD = 3, NEW = 4, NOWHERE = 5, GUARD = 20000 };
 
@@ -978,12 +978,50 @@ TEST(an_address_that_is_wrong_is_refused_with_its_place)
     CHECK_INT(open_at("n0"), REDLOCK_OK);
     CHECK(client.sentinels == NULL);    /* It needs nothing of them. */
     redlock_close(&client, 0);
-    options.transport = &(struct redlock_transport){ .has_addresses = true };
-    check_refused("sentinel://n0/m", 0, "sentinels need sockets");
+    check_refused("sentinels://n0/m", 0, "there is no TLS here");
+    check_refused("sentinelss://n0/m", 0, "unknown scheme");
+    options.transport = &(struct redlock_transport){ .has_addresses = false };
+    check_refused("sentinel://n0/m", 0, "sentinels need a transport with addresses");
     options.transport = NULL;
     options.sentinels = NULL;
     check_refused("sentinel://n0/m", 0, "redlock_use_sentinels");
 }
+
+/* ---- TLS ---- */
+
+static unsigned secure_peers;           /* Bit k: it has connected to server k. */
+static char secure_hosts[SENTINELS + 2][8];
+
+/* Sockets, instead of TLS. */
+static int connect_and_note(void *context, unsigned k, const struct redlock_peer *peer,
+                            bool *connected)
+{
+    secure_peers |= 1u << peer->node;
+    (void)snprintf(secure_hosts[peer->node], sizeof secure_hosts[0], "%s", peer->host);
+    return client_sockets()->connect(context, k, peer, connected);
+}
+
+TEST(tls_is_for_the_sentinels_and_for_the_master_that_they_name)
+{
+    static struct redlock_transport secure;
+    WATCHED;
+    redlock_close(&client, 0);
+    secure = *client_sockets();
+    secure.connect = connect_and_note;
+    secure_peers = 0;
+    options.secure_transport = &secure;
+    options.secure_context = &client;
+    CHECK_INT(open_at("n4,Sentinels://n0,n1,n2/mymaster"), REDLOCK_OK);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK(has_key(OLD) && has_key(NEW));
+    CHECK_INT(secure_peers, 0x1e);
+    CHECK_STR(secure_hosts[1], "n3");
+    CHECK_STR(secure_hosts[2], "n0");
+    CHECK_STR(secure_hosts[4], "n2");
+    CLOSE(0);
+}
+
+/* ---- Limits ---- */
 
 /* Sixteen sentinels, and sixteen descriptors of others, are the most. */
 TEST(limits_are_told_at_the_first_one_too_many)
