@@ -133,8 +133,8 @@ static bool wait_for_next(struct redlock *r, struct redlock_lock *lock)
  * A client whose clock is slower than others proposes too small a ticket, and nodes where the
  * resource is free report that. The next attempt may begin at once, since nobody is in its way.
  * This is the one exception from S14, which keeps rivals from meeting again and again. It is made
- * once, since after that somebody is in the way. It is made only within the time to wait, like
- * every other attempt but the first. */
+ * once, since after that somebody is in the way. It is part of the one attempt of a lock that does
+ * not wait, or "taken" would be told of a free resource. */
 static void lose_attempt(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->phase == REDLOCK_PHASE_ACQUIRING && !lock_is_held(lock, r->now_us));

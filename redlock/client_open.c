@@ -29,7 +29,7 @@ const char *redlock_node_address(const struct redlock_client *c, unsigned k)
 /* ---- The list of nodes ---- */
 
 /* One entry of the list. */
-struct entry {
+struct list_entry {
     const char *text;
     size_t size;
     size_t head;        /* Bytes of sentinel:// or sentinels:// at its beginning, or 0. */
@@ -42,7 +42,7 @@ static size_t skip_blanks(const char *list, size_t at)
 }
 
 /* Schemes are in either case. */
-static void read_sentinel_scheme(struct entry *entry)
+static void read_sentinel_scheme(struct list_entry *entry)
 {
     static const char scheme[] = "sentinel";
     size_t i = 0;
@@ -55,9 +55,9 @@ static void read_sentinel_scheme(struct entry *entry)
 }
 
 /* Commas between the hosts of sentinels end no entry. */
-static struct entry read_entry(const char *text)
+static struct list_entry read_entry(const char *text)
 {
-    struct entry entry = { .text = text };
+    struct list_entry entry = { .text = text };
 
     read_sentinel_scheme(&entry);
     entry.size = entry.head;
@@ -69,7 +69,7 @@ static struct entry read_entry(const char *text)
 /* Finds the next entry of a list, after the one that ended at *at (0 for the first). False at the
  * end of the list. Its size is 0 where a comma has nothing before or after it, since a lost entry
  * would make the quorum smaller (S1). */
-static bool next_entry(const char *list, size_t *at, struct entry *entry)
+static bool next_entry(const char *list, size_t *at, struct list_entry *entry)
 {
     size_t begin = skip_blanks(list, *at);
     bool has_comma = *at > 0 && list[begin] == ',';
@@ -136,7 +136,7 @@ static struct redlock_login note_target(struct redlock_target *target,
 
 /* Reads one entry of the list as node k, and its login. False: *error says why not, or has no text
  * if it is one node too many. */
-static bool read_node(struct redlock_client *c, unsigned k, const struct entry *entry,
+static bool read_node(struct redlock_client *c, unsigned k, const struct list_entry *entry,
                       const struct redlock_options *options, struct redlock_login *login,
                       struct net_error *error)
 {
@@ -154,7 +154,7 @@ static bool read_node(struct redlock_client *c, unsigned k, const struct entry *
 }
 
 /* The same of an entry that names sentinels. The login of their master is that of the options. */
-static bool read_sentinels(struct redlock_client *c, unsigned k, const struct entry *entry,
+static bool read_sentinels(struct redlock_client *c, unsigned k, const struct list_entry *entry,
                            const struct redlock_options *options, struct redlock_login *login,
                            struct net_error *error)
 {
@@ -182,7 +182,7 @@ static enum redlock_status read_nodes(struct redlock_client *c, const char *node
                                       struct redlock_login *logins, unsigned *count,
                                       struct redlock_mistake *mistake)
 {
-    struct entry entry;
+    struct list_entry entry;
 
     for (size_t at = 0; next_entry(nodes, &at, &entry); at += entry.size) {
         struct net_error error;

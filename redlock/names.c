@@ -78,13 +78,15 @@ bool names_have_same_roles(const struct redlock_lock *lock, const struct redlock
     return true;
 }
 
-/* FNV-1a. */
 REDLOCK_WRAPS uint32_t names_hash(const struct redlock_lock *lock)
 {
-    const uint8_t *bytes = (const uint8_t *)names_of(lock)->bytes;
     uint32_t hash = 2166136261u;
+    const struct redlock_name *names = names_of(lock);
 
-    for (size_t i = 0; i < names_of(lock)->size; i++) hash = (hash ^ bytes[i]) * 16777619u;
+    REDLOCK_ASSERT(lock->name_count > 0);
+    for (unsigned n = 0; n < lock->name_count; n++)
+        for (size_t i = 0; i < names[n].size; i++)
+            hash = (hash ^ ((const uint8_t *)names[n].bytes)[i]) * 16777619u;
     return hash != 0 ? hash : 1;
 }
 

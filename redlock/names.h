@@ -56,7 +56,7 @@ REDLOCK_PRIVATE bool names_are_of_reader(const struct redlock_lock *lock);
 REDLOCK_PRIVATE bool names_have_same_roles(const struct redlock_lock *lock,
                                            const struct redlock_name *names, unsigned count);
 
-/* For a set, of the first one. Never 0. */
+/* FNV-1a of the names, one after the other. Never 0. */
 REDLOCK_PRIVATE uint32_t names_hash(const struct redlock_lock *lock);
 
 #endif

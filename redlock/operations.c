@@ -323,18 +323,6 @@ enum { HASH_AT = REDLOCK_TOKEN_SIZE };
 REDLOCK_STATIC_ASSERT(HASH_AT + sizeof(uint32_t) <= 23 + 1,
                       "with the byte that every copy has there is room for a hash");
 
-/* FNV-1a of the names, one after the other. */
-REDLOCK_WRAPS static uint32_t hash_names(const struct redlock_lock *lock)
-{
-    uint32_t hash = 2166136261u;
-    const struct redlock_name *names = names_of(lock);
-
-    for (unsigned n = 0; n < lock->name_count; n++)
-        for (size_t i = 0; i < names[n].size; i++)
-            hash = (hash ^ ((const uint8_t *)names[n].bytes)[i]) * 16777619u;
-    return hash;
-}
-
 static bool has_hash(const struct redlock_lock *lock)
 {
     return memcmp(lock->copy, lock->token, HASH_AT) == 0;
@@ -345,18 +333,19 @@ static void note_hash(struct redlock_lock *lock)
     uint32_t hash;
 
     if (has_hash(lock)) return;
-    hash = hash_names(lock);
+    hash = names_hash(lock);
     memcpy(lock->copy, lock->token, HASH_AT);
     memcpy(lock->copy + HASH_AT, &hash, sizeof hash);
 }
 
-/* No field of a lock that is not ours is written. */
+/* No field of a lock that is not ours is written. One that was never made ready has no names that
+ * may be read, if all of its bytes are alike, as debuggers of memory leave them. */
 bool redlock_has_its_names(const struct redlock_lock *lock)
 {
     uint32_t hash;
 
-    if (redlock_idle(lock) || !has_hash(lock)) return true;
-    hash = hash_names(lock);
+    if (redlock_idle(lock) || !has_hash(lock) || lock->name_count > REDLOCK_SET_MAX) return true;
+    hash = names_hash(lock);
     return memcmp(lock->copy + HASH_AT, &hash, sizeof hash) == 0;
 }
 #else

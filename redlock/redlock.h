@@ -587,10 +587,10 @@ struct redlock_request {
     size_t resource_size;
     uint32_t ttl_ms;            /* 1..REDLOCK_TTL_MS_MAX, not over the guard. */
     /* 0: one attempt. An attempt begun within this time may end after it, by a node timeout at
-     * most. REDLOCK_FOREVER: no limit. With a ticket one attempt may fail, TAKEN, because the last
-     * holder's wall clock is ahead. With a time to wait a second one follows at once. If the only
-     * node's connection breaks, its command may still be executed, and a second goes by
-     * before the next. */
+     * most. REDLOCK_FOREVER: no limit. An attempt that fails only because the last holder's wall
+     * clock is ahead, so that our ticket was too small, is followed by another one at once, even if
+     * there is no time to wait (not so a fair lock's). If the only node's connection breaks, its
+     * command may still be executed, and a second goes by before the next. */
     uint32_t wait_ms;
     /* A lock with less left when it is won counts as lost. 0: any validity is enough. */
     uint32_t min_validity_ms;
@@ -1401,7 +1401,7 @@ struct redlock_lock {
     /* The addresses of lock and engine, combined, so that a copy's differ. 0: no engine's. */
     uintptr_t bond;
     uint64_t valid_from, valid_until;   /* Compared with the clock, not believed (S10). */
-    uint64_t wait_until;                /* No attempt begins later; 0: one attempt. */
+    uint64_t wait_until;                /* No attempt begins later; 0: none but the first. */
     uint64_t retry_at;
     /* When the last TTL has run out on every node, and when debts are tried again. */
     uint64_t owed_until, debt_at;

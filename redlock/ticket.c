@@ -64,7 +64,8 @@ static bool ticket_is_behind(const struct redlock *r, const struct redlock_lock 
     bool is_outdated =
         lock->ticket_seen >= lock->ticket + may_have_the_same(lock) && lock->taken == 0;
 
-    return is_outdated && !lock->is_corrected && r->now_us < lock->wait_until;
+    return is_outdated && !lock->is_corrected &&
+           (r->now_us < lock->wait_until || lock->wait_until == 0);
 }
 
 const struct redlock_ticketing *ticket_feature(void)

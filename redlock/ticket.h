@@ -13,8 +13,8 @@ struct redlock_ticketing {
     /* Chooses the ticket of the next attempt. False: there is no number left. */
     bool (*propose)(const struct redlock *r, struct redlock_lock *lock);
 
-    /* True if only a ticket that was too small lost the last attempt, for the first time, and there
-     * is time to wait. */
+    /* True if only a ticket that was too small lost the last attempt, for the first time, and the
+     * time to wait, if there is one, is not over. */
     bool (*is_behind)(const struct redlock *r, const struct redlock_lock *lock);
 };
 REDLOCK_PRIVATE const struct redlock_ticketing *ticket_feature(void);

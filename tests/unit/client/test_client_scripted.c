@@ -1407,6 +1407,23 @@ TEST(a_name_that_is_not_copied_and_has_changed_is_refused_and_nothing_is_lost)
     }
 }
 
+/* As tools that look for memory that was never set leave it. */
+TEST(a_lock_that_was_never_made_ready_is_refused)
+{
+    static const uint8_t fills[] = { 0xa5, 0xcd, 0xff };
+
+    CLIENT(3);
+    for (unsigned i = 0; i < sizeof fills; i++) {
+        memset(&door, fills[i], sizeof door);
+        CHECK_INT(ACQUIRE(&door, 0), REDLOCK_BAD_LOCK);
+        CHECK_INT(redlock_extend(&client, &door, 20000), REDLOCK_BAD_LOCK);
+        CHECK_INT(redlock_upgrade(&client, &door), REDLOCK_BAD_LOCK);
+        CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_BAD_LOCK);
+    }
+    redlock_lock_init(&door);
+    CLOSE(1000);
+}
+
 TEST(a_copied_name_moves_with_its_lock)
 {
     char name[] = "door";
