@@ -215,8 +215,8 @@ TEST(a_clock_that_lags_behind_costs_one_more_round_and_no_pause)
     CHECK_INT(LOCK(1)->round.number, 2);
 }
 
-/* Nobody has the lock, so that a try must not find it taken. No attempt begins when the time to wait
- * is over, however short a round it was to be. */
+/* Nobody has the lock, so a try must not find it taken. No attempt begins when the time to wait is
+ * over, however short a round it was to be. */
 TEST(a_ticket_is_corrected_within_the_time_to_wait_or_if_there_is_none)
 {
     static const uint32_t waits_ms[] = { 0, 1, 799, 800, 801 };
