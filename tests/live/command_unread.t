@@ -145,7 +145,14 @@ writer_killed() {
     start run --guard 0 -v -t 2s lonely -- sleep 4
     within 10 is_held lonely && kill -KILL "$(writer_of "$started")" && over "$started"
 }
-if [ "$(uname)" = Linux ]; then check 'a writer that was killed costs no lock, and no exit status' writer_killed
+# Nor does a message get lost that somebody could read.
+writer_killed_before_the_end() {
+    start run --guard 0 -t 2s --json silent -- sleep 2
+    within 10 is_held silent && kill -KILL "$(writer_of "$started")" && over "$started" && json err '$j->{exit} == 0'
+}
+if [ "$(uname)" = Linux ]; then
+    check 'a writer that was killed costs no lock, and no exit status' writer_killed
+    check 'without a writer the last words are written if that needs no waiting' writer_killed_before_the_end
 else skip 'a writer that was killed' 'only Linux names the process that writes'
 fi
 

@@ -151,7 +151,7 @@ static void put_name(const struct line *line, const char *name)
 
 static void put_end(const struct line *line)
 {
-    (void)fputc(line->is_json ? ',' : ' ', line->file);
+    (void)print_to(line->file, line->is_json ? "," : " ");
 }
 
 static void put_text(const struct line *line, const char *name, const char *text)
@@ -219,7 +219,7 @@ static void put_line(const struct line *line, struct session *session, enum log_
                      unsigned k, const char *text)
 {
     struct redlock_client *client = &session->client;
-    long at;
+    size_t at;
 
     put_head(line, what);
     put_lock(line, session);
@@ -228,7 +228,7 @@ static void put_line(const struct line *line, struct session *session, enum log_
         put_text(line, "address", redlock_node_address(client, k));
     }
     put_text(line, k < NO_NODE ? "trouble" : "text", text);
-    at = ftell(line->file);
+    at = print_page_used();
     if (line->is_json) {
         report_json_end(line->file, session);
     } else {
@@ -260,7 +260,7 @@ void log_killed(const struct output *output, uint32_t valid_ms)
 {
     const char *ticket = getenv("REDLOCK_TICKET");
     struct line line;
-    long at;
+    size_t at;
 
     if (!output->log) return;
     line = begin_line(output);
@@ -269,8 +269,8 @@ void log_killed(const struct output *output, uint32_t valid_ms)
     if (ticket) put_number(&line, "ticket", strtoull(ticket, NULL, 10));
     put_number(&line, "valid_ms", valid_ms);
     put_text(&line, "text", "redlock was killed; the command is ended");
-    at = ftell(line.file);
-    (void)fputs(line.is_json ? "\"nodes\":[]}\n" : "nodes=0\n", line.file);
+    at = print_page_used();
+    (void)print_to(line.file, line.is_json ? "\"nodes\":[]}\n" : "nodes=0\n");
     (void)outbox_send(OUTLET_LOG, (uint32_t)at);
 }
 

@@ -116,10 +116,10 @@ static void put_label(FILE *file, const char *before, const struct redlock_label
 {
     (void)print_to(file, "%s%s=\"", before, label->name);
     for (const char *c = label->value; *c; c++)
-        if (*c == '\n')                   (void)fputs("\\n", file);
+        if (*c == '\n')                   (void)print_to(file, "\\n");
         else if (*c == '"' || *c == '\\') (void)print_to(file, "\\%c", *c);
-        else                              (void)fputc(*c, file);
-    (void)fputc('"', file);
+        else                              (void)print_to(file, "%c", *c);
+    (void)print_to(file, "\"");
 }
 
 static void put_gauge(FILE *file, const char *name, const char *help, uint64_t value)

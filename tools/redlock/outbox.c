@@ -4,10 +4,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "print.h"
 
 #include "../../redlock/redlock_client.h"
 
@@ -18,7 +21,6 @@
 /* Of this process and the guardian, which has it from this one: so both may write. */
 static struct outbox {
     int fd;                     /* 0: all is written at once. */
-    FILE *page;                 /* Is in text. */
     uint32_t dropped[OUTLET_COUNT];
     struct {
         struct outbox_head head;
@@ -36,8 +38,7 @@ bool outbox_open(int *reader)
     int ends[2];
 
     assert(outbox.fd == 0);
-    outbox.page = fmemopen(outbox.piece.text, sizeof outbox.piece.text, "w");
-    if (!outbox.page || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) != 0) return false;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) != 0) return false;
     *reader = ends[0];
     outbox.fd = ends[1];
     return prepare_end(ends[0]) && prepare_end(ends[1]) && fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0;
@@ -53,11 +54,27 @@ void outbox_leave(void)
 FILE *outbox_compose(void)
 {
     if (outbox.fd == 0) return stderr;
-    rewind(outbox.page);
-    return outbox.page;
+    print_page(outbox.piece.text, sizeof outbox.piece.text);
+    return NULL;
 }
 
-/* S29: without waiting. The reader may have been killed. */
+/* The reader was killed. What can be written without waiting is. */
+static bool write_alone(const char *text, size_t size)
+{
+    struct pollfd fd = { .fd = STDERR_FILENO, .events = POLLOUT };
+    ssize_t written = 1;
+
+    while (size > 0 && written > 0 && poll(&fd, 1, 0) == 1) {
+        written = write(STDERR_FILENO, text, size < PIPE_BUF ? size : PIPE_BUF);
+        if (written > 0) {
+            text += written;
+            size -= (size_t)written;
+        }
+    }
+    return size == 0;
+}
+
+/* S29: without waiting. */
 bool outbox_put(enum outlet outlet, const void *bytes, size_t size, uint32_t mark)
 {
     ssize_t sent;
@@ -70,6 +87,9 @@ bool outbox_put(enum outlet outlet, const void *bytes, size_t size, uint32_t mar
     memmove(outbox.piece.text, bytes, size);
     do sent = send(outbox.fd, &outbox.piece, sizeof outbox.piece.head + size, MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
+    if (sent < 0 && (errno == EPIPE || errno == ECONNRESET || errno == ECONNREFUSED) &&
+        outlet == OUTLET_STDERR && write_alone(outbox.piece.text, size))
+        sent = (ssize_t)size;
     if (sent >= 0) outbox.dropped[outlet] = 0;
     else           outbox.dropped[outlet]++;
     return sent >= 0;
@@ -77,13 +97,8 @@ bool outbox_put(enum outlet outlet, const void *bytes, size_t size, uint32_t mar
 
 bool outbox_send(enum outlet outlet, uint32_t mark)
 {
-    long size;
-
     assert(outlet < OUTLET_COUNT);
-    if (outbox.fd == 0) return true;
-    (void)fflush(outbox.page);
-    size = ftell(outbox.page);
-    return outbox_put(outlet, outbox.piece.text, size > 0 ? (size_t)size : 0, mark);
+    return outbox.fd == 0 || outbox_put(outlet, outbox.piece.text, print_page_used(), mark);
 }
 
 static bool wait_for(short events, uint64_t until_us)

@@ -33,9 +33,9 @@ void say(const char *format, ...)
         (void)print_text_list(text, sizeof text, format, arguments);
         file = outbox_compose();
         output_json_head(file, current, NULL);
-        (void)fputs("\"note\":", file);
+        (void)print_to(file, "\"note\":");
         json_text(file, text);
-        (void)fputs("}\n", file);
+        (void)print_to(file, "}\n");
         (void)outbox_send(OUTLET_STDERR, 0);
     } else {
         text_say(format, arguments);
@@ -85,33 +85,33 @@ const char *status_name(enum redlock_status status)
 /* "resource":"a",  or  "resources":["a","b"], */
 static void json_resources(FILE *file, const struct output *output)
 {
-    (void)fputs(output->name_count > 1 ? "\"resources\":[" : "\"resource\":", file);
-    if (output->name_count == 0) (void)fputs("null", file);         /* It was not even read. */
+    (void)print_to(file, output->name_count > 1 ? "\"resources\":[" : "\"resource\":");
+    if (output->name_count == 0) (void)print_to(file, "null");         /* It was not even read. */
     for (unsigned i = 0; i < output->name_count; i++) {
-        if (i > 0) (void)fputc(',', file);
+        if (i > 0) (void)print_to(file, ",");
         json_text(file, output->names[i]);
     }
-    (void)fputs(output->name_count > 1 ? "]," : ",", file);
+    (void)print_to(file, output->name_count > 1 ? "]," : ",");
 }
 
 static void json_command(FILE *file, const struct output *output)
 {
     (void)print_to(file, "{\"version\":%d,\"command\":", OUTPUT_JSON_VERSION);
     if (output->command) (void)print_to(file, "\"%s\",", output->command);
-    else                 (void)fputs("null,", file);
+    else                 (void)print_to(file, "null,");
 }
 
 void output_json_head(FILE *file, const struct output *output, const char *resource)
 {
-    assert(file && output);
+    assert(output);
     json_command(file, output);
     if (!resource) {
         json_resources(file, output);
         return;
     }
-    (void)fputs("\"resource\":", file);
+    (void)print_to(file, "\"resource\":");
     json_text(file, resource);
-    (void)fputc(',', file);
+    (void)print_to(file, ",");
 }
 
 static void json_outcome(FILE *file, const char *name, int code, const char *text)
@@ -119,7 +119,7 @@ static void json_outcome(FILE *file, const char *name, int code, const char *tex
     assert(name && text);
     (void)print_to(file, "\"status\":\"%s\",\"code\":%d,\"text\":", name, code);
     json_text(file, text);
-    (void)fputc(',', file);
+    (void)print_to(file, ",");
 }
 
 void output_json_begin(FILE *file, const struct output *output, const char *resource,
@@ -134,9 +134,9 @@ void output_json_begin_bytes(FILE *file, const struct output *output, const void
 {
     assert(resource || size == 0);
     json_command(file, output);
-    (void)fputs("\"resource\":", file);
+    (void)print_to(file, "\"resource\":");
     json_string(file, resource, size);
-    (void)fputc(',', file);
+    (void)print_to(file, ",");
     json_outcome(file, status_name(REDLOCK_OK), REDLOCK_OK, text);
 }
 
@@ -160,7 +160,7 @@ static void json_failure(const char *name, int code, const char *text)
     json_outcome(file, name, code, text);
     if (current->runs)
         (void)print_to(file, "\"exit\":%d,\"reason\":\"not acquired\",", EXIT_TROUBLE);
-    (void)fputs("\"nodes\":[]}\n", file);
+    (void)print_to(file, "\"nodes\":[]}\n");
     output_json_end(current);
     if (file == stdout) (void)output_written("the result");
 }

@@ -17,6 +17,8 @@ struct sink {
     size_t used;        /* Bytes so far, with those for which there was no room. */
 };
 
+static struct sink page;
+
 /* One "%...": */
 struct field {
     bool is_left, has_zeros;
@@ -174,9 +176,19 @@ static int print_list(FILE *file, const char *format, va_list list)
     int size;
 
     va_copy(arguments.list, list);
-    size = put_all(&sink, format, &arguments);
+    size = put_all(file ? &sink : &page, format, &arguments);
     va_end(arguments.list);
     return size;
+}
+
+void print_page(char *text, size_t size)
+{
+    page = (struct sink){ .text = text, .size = size };
+}
+
+size_t print_page_used(void)
+{
+    return page.used < page.size ? page.used : page.size;
 }
 
 int print(const char *format, ...)

@@ -14,6 +14,13 @@
 #define PRINT_LIKE(format_at, arguments_at)
 #endif
 
+/* Begins a page of the caller's, which is the file NULL: what is printed to that goes behind what
+ * is there, as far as there is room, without a NUL. */
+void print_page(char *text, size_t size);
+
+/* Bytes of the page. */
+size_t print_page_used(void);
+
 /* As printf, fprintf and snprintf: they return how many bytes there are, of a text how many there
  * would be with room for all. */
 int print(const char *format, ...) PRINT_LIKE(1, 2);

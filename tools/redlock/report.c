@@ -415,13 +415,13 @@ static void json_node(FILE *file, struct session *session, unsigned k)
     json_text(file, redlock_node_address(&session->client, k));
     (void)print_to(file, ",\"vote\":\"%s\",\"trouble\":", report_vote_name(vote));
     if (trouble) json_text(file, trouble);
-    else         (void)fputs("null", file);
-    (void)fputc('}', file);
+    else         (void)print_to(file, "null");
+    (void)print_to(file, "}");
 }
 
 void report_json_end(FILE *file, struct session *session)
 {
     (void)print_to(file, "\"quorum\":%u,\"nodes\":[", quorum_of(session));
     for (unsigned k = 0; k < session->client.engine.node_count; k++) json_node(file, session, k);
-    (void)fputs("]}\n", file);
+    (void)print_to(file, "]}\n");
 }

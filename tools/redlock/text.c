@@ -179,19 +179,18 @@ void json_string(FILE *file, const void *bytes, size_t size)
 {
     const uint8_t *from = bytes, *end = from + size;
 
-    assert(file);
-    (void)fputc('"', file);
+    (void)print_to(file, "\"");
     while (from < end) {
         size_t taken = utf8_size(from, (size_t)(end - from));
         if (taken == 0 || *from < 0x20 || *from == 0x7f) {
             (void)print_to(file, "\\u%04x", *from++);
             continue;
         }
-        if (*from == '"' || *from == '\\') (void)fputc('\\', file);
-        (void)fwrite(from, 1, taken, file);
+        if (*from == '"' || *from == '\\') (void)print_to(file, "\\");
+        (void)print_to(file, "%.*s", (int)taken, (const char *)from);
         from += taken;
     }
-    (void)fputc('"', file);
+    (void)print_to(file, "\"");
 }
 
 void json_text(FILE *file, const char *text)
