@@ -24,6 +24,19 @@ breaks_a_named_holder() {
 }
 check "a holder's name need not be given, and the next ticket is larger by more than one" breaks_a_named_holder
 
+# The token is all that acquire has printed, and behind that the options of acquire.
+breaks_as_printed() {
+    broken=$1
+    shift
+    is 0 acquire --guard 0 -t 1h "$@" printed && is 0 break --guard 0 --token "$(cat "$directory/out")" "$broken" &&
+    says 'removed from 5 of 5 nodes' && is_nowhere "$broken"
+}
+breaks_each_kind() {
+    breaks_as_printed printed --holder 'backup of anna' && breaks_as_printed printed --fair && breaks_as_printed printed:1 --permits 1 &&
+    breaks_as_printed printed --no-ticket --holder bob
+}
+check 'a token is taken as acquire prints it, with kind, ticket and holder' breaks_each_kind
+
 # Node 0 has forgotten the counter, and others might, so all of them get the larger one.
 raises_lost_counters() {
     is 0 acquire --guard 0 -t 1h counted && token=$(cat "$directory/out") && ticket=${token##*:} &&

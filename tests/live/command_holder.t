@@ -15,6 +15,7 @@ exit 0
 END
 
 run_names_its_command() {
+    LOGNAME='' USER=otto is 0 run --guard 0 door -- "$directory/job" "$redlock" && prints '^door: held by otto@[^ ]*:[0-9]+ job' &&
     LOGNAME=anna is 0 run --guard 0 door -- "$directory/job" "$redlock" &&
         prints '^door: held by anna@[^ ]*:[0-9]+ job, last ticket [0-9]+ \([0-9.]+ m?s ago\), free in at most [0-9.]+ s, on [23] of 3 nodes' &&
         prints '"verdict":"held".*"holder":"anna@[^ ]*:[0-9]+ job","ticket":[0-9]+'

@@ -182,6 +182,9 @@ wrong_values() {
     is_refused "--max-extensions: '2147483648' is no whole number" run --max-extensions 2147483648 door true &&
     is_refused '--skew: must be at least 1 ms' acquire --skew 0 door &&
     is_refused "--skew: '61m' is too long: at most 1h" status --skew 61m door &&
+    is_refused "--retry: '2h' is too long: at most 1h" acquire --retry 2h door &&
+    is_refused 'TOKEN: behind its blank stands the holder' release door '0123456789012345678901234567890123456789 ' &&
+    is_refused "TOKEN: behind its blank stands the holder" release door "0123456789012345678901234567890123456789 $(printf '%064d' 0)" &&
     is_refused "unknown option '--max-hold'" extend --max-hold 1s door &&
     is_refused "--busy-exit: '256' is no exit status: 0 to 255" acquire -E 256 door &&
     is_refused "--busy-exit: 'x' is no exit status" run --busy-exit=x door true &&

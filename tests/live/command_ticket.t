@@ -131,6 +131,15 @@ behind() {
 }
 check 'a clock that lags behind gets a ticket that is larger than the last all the same' behind
 
+# It waits for nobody, so it takes no TTL, and says what is wrong.
+behind_and_does_not_wait() {
+    is 0 run --guard 0 door-18 -- true && wrong_by -8 0 run --guard 0 --wait 0 door-18 -- true &&
+    wrong_by -60 122 run --guard 0 -t 1h --once-per 1d door-19 -- true &&
+    says 'node [0-2] \(127.0.0.1:[0-9]+\): our wall clock is (59|60)\.[0-9] s behind its \(set the clock that is wrong, by NTP\)$' &&
+    wrong_by 60 122 run --guard 0 -t 1h --no-ticket --once-per 1d door-19 -- true && says 'our wall clock is 6[01]\.[0-9] s ahead of its'
+}
+check 'one try finds a lock free that is free, and a period is not marked by a wrong clock, which is told at once' behind_and_does_not_wait
+
 poisoned() {
     everywhere SET door-16#ticket $(($(date +%s) + 1000))000000 PX 60000 >/dev/null
     is 122 acquire --guard 0 --wait 3s door-16 && says 'node [0-2] .*the last ticket is too far ahead of its wall clock' &&

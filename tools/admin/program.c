@@ -365,7 +365,7 @@ static void apply(struct words *w, int letter)
     case 'w':              settings->wait_ms = reading_duration(r, "wait", 1); break;
     case 't':              settings->ttl_ms = reading_duration(r, "ttl", 1); break;
     case OPTION_DRIFT:     settings->options.engine.drift_ppm = reading_drift(r); break;
-    case OPTION_SKEW:      settings->options.engine.ticket_skew_ms = reading_skew(r); break;
+    case OPTION_SKEW:      settings->options.engine.ticket_skew_ms = reading_hour(r, "skew"); break;
     case OPTION_INTERVAL:
         if (settings->command == COMMAND_EXPORTER) apply_exporter(w, letter);
         else                                       w->wishes->interval_ms = read_interval(r);
@@ -374,16 +374,16 @@ static void apply(struct words *w, int letter)
     }
 }
 
-/* The token is as it was shown by status, where it may have been cut, and by acquire, with a ticket
- * after it. */
+/* The token is as it was shown by status, where it may have been cut, or by acquire, where the kind
+ * of lock and the ticket stand before the holder. */
 static void trim_token(char *token)
 {
     size_t digits = strspn(token, "0123456789abcdef");
-    const char *rest = token + digits;
-    bool is_cut = strcmp(rest, "...") == 0 || strcmp(rest, ",") == 0;
-    bool has_ticket = rest[0] == ':' && rest[1 + strspn(rest + 1, "0123456789")] == '\0';
+    char *rest = token + digits, *holder = strchr(rest, ' ');
 
-    if (digits == REDLOCK_TOKEN_TEXT && (is_cut || has_ticket)) token[digits] = '\0';
+    if (digits != REDLOCK_TOKEN_TEXT || *rest == '\0') return;
+    if (holder && strchr("/:", *rest)) memmove(rest, holder, strlen(holder) + 1);
+    else if (strchr("/:.,", *rest))    *rest = '\0';
 }
 
 /* ---- What stands behind a command's name, and what follows from it ---- */

@@ -92,6 +92,10 @@ static void print_summary(struct show *show)
     const struct scan_counts *counts = &show->counts;
     bool is_first = true;
 
+    if (counts->scanned == 0 && counts->names == 0) {
+        (void)print("none of %u nodes could be gone through\n", counts->nodes);
+        return;
+    }
     (void)print("%u of %u nodes, %" PRIu64 " names:", counts->scanned, counts->nodes,
                 counts->names);
     for (unsigned class = 0; class < SCAN_CLASS_COUNT; class++) {

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -58,23 +59,28 @@ static void pause_until(struct session *session, uint64_t until_us)
         session_wait(session, until_us);
 }
 
-/* Nodes that may take part: those that may have forgotten a mark stay so. */
-static unsigned count_able(const struct once *once, const struct session *session)
+/* A node may have forgotten a mark. It stays so. */
+static bool is_forgetful(const struct once *once, unsigned k)
+{
+    return once->mark.nodes[k].vote == REDLOCK_VOTE_NOT_ASKED &&
+           once->mark.nodes[k].words[0] != '\0';
+}
+
+/* "BEHIND the clock of this node: 1795262400", in seconds, or AHEAD (see period_mark.lua). */
+static bool is_of_clock(const char *words)
+{
+    return words && (strncmp(words, "BEHIND ", 7) == 0 || strncmp(words, "AHEAD ", 6) == 0);
+}
+
+/* Can another round do what this one could not? It sets no clock. */
+static bool is_worth_another(const struct once *once, const struct session *session,
+                             enum redlock_status status)
 {
     unsigned count = session->client.engine.node_count, able = count;
 
     for (unsigned k = 0; k < count; k++)
-        if (once->mark.nodes[k].vote == REDLOCK_VOTE_NOT_ASKED)
-            able -= once->mark.nodes[k].words[0] != '\0';
-    return able;
-}
-
-/* Can another round do what this one could not? */
-static bool is_worth_another(const struct once *once, const struct session *session,
-                             enum redlock_status status)
-{
-    return status == REDLOCK_NO_QUORUM &&
-           count_able(once, session) >= redlock_quorum(session->client.engine.node_count);
+        able -= is_forgetful(once, k) || is_of_clock(once->mark.nodes[k].words);
+    return status == REDLOCK_NO_QUORUM && able >= redlock_quorum(count);
 }
 
 /* The lock is kept meanwhile. Nodes that do not answer may be back within the time that a lock
@@ -146,6 +152,19 @@ static void say_already(const struct once *once, struct session *session)
                     describe_seen(once, seen, sizeof seen), is_quorum ? "" : " and may have run");
 }
 
+static const char *describe_clock(const char *words, char *text)
+{
+    const char *colon = strrchr(words, ':');
+    int64_t theirs_ms = (colon ? strtoll(colon + 1, NULL, 10) : 0) * 1000,
+            ahead_ms = (int64_t)(redlock_wall_us() / 1000) - theirs_ms;
+    char duration[TEXT_DURATION_MAX];
+
+    (void)print_text(text, TROUBLE_TEXT_MAX, "our wall clock is %s %s its",
+                     text_duration(duration, (uint64_t)(ahead_ms < 0 ? -ahead_ms : ahead_ms)),
+                     ahead_ms < 0 ? "behind" : "ahead of");
+    return text;
+}
+
 /* Why node k has not taken the mark. The text has TROUBLE_TEXT_MAX bytes. */
 static const char *describe_vote(const struct once *once, struct session *session, unsigned k,
                                  char *text)
@@ -154,6 +173,7 @@ static const char *describe_vote(const struct once *once, struct session *sessio
 
     assert(k < session->client.engine.node_count);
     if (once->mark.nodes[k].vote == REDLOCK_VOTE_REFUSED) return "it has another's mark";
+    if (is_of_clock(words)) return describe_clock(words, text);
     if (words && words[0] != '\0') return words;
     redlock_describe_node(&session->client.engine, k, redlock_now_us(), text, TROUBLE_TEXT_MAX);
     return strcmp(text, "ok") == 0 ? "it does not have the lock, or did not answer in time" : text;
@@ -165,13 +185,20 @@ static void say_votes(const struct once *once, struct session *session)
 
     for (unsigned k = 0; k < session->client.engine.node_count; k++) {
         if (once->mark.nodes[k].vote == REDLOCK_VOTE_GRANTED) continue;
-        report_with_advice(session, k, describe_vote(once, session, k, text), NULL);
+        report_with_advice(session, k, describe_vote(once, session, k, text),
+                           is_of_clock(once->mark.nodes[k].words)
+                               ? "set the clock that is wrong, by NTP"
+                               : NULL);
     }
 }
 
 static bool any_is_forgetful(const struct once *once, const struct session *session)
 {
-    return count_able(once, session) < session->client.engine.node_count;
+    bool is_any = false;
+
+    for (unsigned k = 0; k < session->client.engine.node_count; k++)
+        is_any |= is_forgetful(once, k);
+    return is_any;
 }
 
 static void say_no_quorum(const struct once *once, struct session *session)
@@ -209,9 +236,9 @@ static void json_vote(FILE *file, const struct once *once, struct session *sessi
 
     (void)print_to(file, "%s{\"node\":%u,\"vote\":\"%s\",\"trouble\":", k > 0 ? "," : "", k,
                    report_vote_name(vote));
-    if (vote == REDLOCK_VOTE_GRANTED) (void)fputs("null", file);
+    if (vote == REDLOCK_VOTE_GRANTED) (void)print_to(file, "null");
     else                              json_text(file, describe_vote(once, session, k, text));
-    (void)fputc('}', file);
+    (void)print_to(file, "}");
 }
 
 void once_json(FILE *file, const struct once *once, struct session *session)
@@ -222,10 +249,10 @@ void once_json(FILE *file, const struct once *once, struct session *session)
     (void)print_to(file, "\"mark\":{\"status\":\"%s\",", status_name(once->status));
     if (who) (void)print_to(file, "\"at_ms\":%" PRIu64 ",\"by\":", once->mark.seen_wall_us / 1000);
     if (who) json_text(file, who);
-    (void)fputs(who ? ",\"nodes\":[" : "\"nodes\":[", file);
+    (void)print_to(file, who ? ",\"nodes\":[" : "\"nodes\":[");
     for (unsigned k = 0; k < session->client.engine.node_count; k++)
         json_vote(file, once, session, k);
-    (void)fputs("]},", file);
+    (void)print_to(file, "]},");
 }
 
 /* ---- Before the command and behind it ---- */

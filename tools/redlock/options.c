@@ -40,25 +40,29 @@ _Noreturn static void refuse_duration(const struct reading *r, const char *optio
     }
 }
 
-uint32_t reading_limited(const struct reading *r, const char *option, uint32_t ms_max,
-                         const char *too_long)
+uint32_t reading_limited(const struct reading *r, const char *option, uint32_t ms_min,
+                         uint32_t ms_max, const char *too_long)
 {
     uint32_t ms = 0;
     enum number_error error = duration_read(r->argument, ms_max, &ms);
 
     assert(r->argument && ms_max > 0);
     if (error) refuse_duration(r, option, error, too_long);
+    if (ms < ms_min) refuse(r->settings, "--%s: must be at least %u ms", option, ms_min);
     return ms;
 }
 
 uint32_t reading_duration(const struct reading *r, const char *option, uint32_t ms_min)
 {
-    uint32_t ms = reading_limited(r, option, REDLOCK_TTL_MS_MAX, "2147483647ms (24 days)");
-
-    if (ms < ms_min) refuse(r->settings, "--%s: must be at least %u ms", option, ms_min);
-    return ms;
+    return reading_limited(r, option, ms_min, REDLOCK_TTL_MS_MAX, "2147483647ms (24 days)");
 }
 _Static_assert(REDLOCK_TTL_MS_MAX == 2147483647, "a message says so");
+
+uint32_t reading_hour(const struct reading *r, const char *option)
+{
+    return reading_limited(r, option, 1, REDLOCK_SKEW_MS_MAX, "1h");
+}
+_Static_assert(REDLOCK_SKEW_MS_MAX == 3600000 && REDLOCK_RETRY_MS_MAX == 3600000, "it is an hour");
 
 uint32_t reading_number(const struct reading *r, const char *option)
 {
@@ -69,15 +73,6 @@ uint32_t reading_number(const struct reading *r, const char *option)
         refuse(r->settings, "--%s: '%s' is no whole number of at most %d", option, r->argument,
                REDLOCK_TTL_MS_MAX);
     return number;
-}
-
-uint32_t reading_skew(const struct reading *r)
-{
-    uint32_t ms = reading_duration(r, "skew", 1);
-
-    if (ms > REDLOCK_SKEW_MS_MAX)
-        refuse(r->settings, "--skew: '%s' is too long: at most 1h", r->argument);
-    return ms;
 }
 
 uint32_t reading_drift(const struct reading *r)

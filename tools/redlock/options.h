@@ -70,7 +70,7 @@ void reading_settle(struct reading *r);
 /* The argument of the option that was read; or says what is wrong with it. */
 uint32_t reading_duration(const struct reading *r, const char *option, uint32_t ms_min);
 uint32_t reading_number(const struct reading *r, const char *option);
-uint32_t reading_skew(const struct reading *r);
+uint32_t reading_hour(const struct reading *r, const char *option);     /* At most one. */
 uint32_t reading_drift(const struct reading *r);
 const char *reading_name(const struct reading *r, const char *option, size_t size_max);
 /* That will be replaced. */
@@ -79,8 +79,8 @@ const char *reading_file(const struct reading *r, const char *option);
 /* A name is shown as it is, on one line, and in quotes. */
 bool is_of_name(char c);
 
-/* At most ms_max; too_long: how it is said of a longer one. */
-uint32_t reading_limited(const struct reading *r, const char *option, uint32_t ms_max,
-                         const char *too_long);
+/* ms_min to ms_max; too_long: how it is said of a longer one. */
+uint32_t reading_limited(const struct reading *r, const char *option, uint32_t ms_min,
+                         uint32_t ms_max, const char *too_long);
 
 #endif

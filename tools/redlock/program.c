@@ -241,11 +241,7 @@ struct words {
 
 static uint32_t read_period(const struct reading *r)
 {
-    uint32_t ms = reading_limited(r, "once-per", REDLOCK_PERIOD_MS_MAX, "31d");
-
-    if (ms < REDLOCK_PERIOD_MS_MIN)
-        refuse(r->settings, "--once-per: must be at least %d ms", REDLOCK_PERIOD_MS_MIN);
-    return ms;
+    return reading_limited(r, "once-per", REDLOCK_PERIOD_MS_MIN, REDLOCK_PERIOD_MS_MAX, "31d");
 }
 
 static int read_pid(const struct reading *r)
@@ -325,9 +321,9 @@ static void apply_limits(const struct reading *r, int letter)
 
     switch (letter) {
     case OPTION_DRIFT:       engine->drift_ppm = reading_drift(r); break;
-    case OPTION_RETRY:       engine->retry_ms = reading_duration(r, "retry", 1); break;
+    case OPTION_RETRY:       engine->retry_ms = reading_hour(r, "retry"); break;
     case OPTION_NO_WAKE_UPS: engine->wake_ups = false; engine->silent = true; break;
-    case OPTION_SKEW:        engine->ticket_skew_ms = reading_skew(r); break;
+    case OPTION_SKEW:        engine->ticket_skew_ms = reading_hour(r, "skew"); break;
     default: break;
     }
 }
@@ -463,6 +459,10 @@ static char *read_token(struct settings *settings, char *word)
     char *blank = strchr(word, ' '), *colon, *slash;
 
     if (blank) {
+        size_t size = strlen(blank + 1);
+        if (size == 0 || size > REDLOCK_HOLDER_MAX)
+            refuse(settings, "TOKEN: behind its blank stands the holder, 1 to %d bytes: give all "
+                             "that 'redlock acquire' printed", REDLOCK_HOLDER_MAX);
         *blank = '\0';
         settings->options.holder = blank + 1;
     }
@@ -595,6 +595,7 @@ static void set_name(struct holding *holding)
     char host[HOST_MAX] = "";
     const char *user = getenv("LOGNAME");
 
+    if (!user || *user == '\0') user = getenv("USER");
     if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
     (void)print_text(holding->default_name, sizeof holding->default_name, "%.20s%s%.20s:%ld",
                      user ? user : "", user && user[0] != '\0' ? "@" : "", host, (long)getpid());

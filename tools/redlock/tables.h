@@ -59,8 +59,8 @@ struct option_row {
 #define OPTION_ROW_JSON(commands) \
     { "json", OPTION_JSON, commands, NULL, "print the result as a line of JSON" }
 #define OPTION_ROW_TRACE(commands) \
-    { "trace", OPTION_TRACE, commands, "[votes]", \
-      "show what passes on stderr, vote by vote; with\n=votes without the handshakes" }
+    { "trace", OPTION_TRACE, commands, "[all]", \
+      "show what passes on stderr, vote by vote; with\n=all the handshakes as well" }
 #define OPTION_ROWS_AT_THE_END(commands) \
     { "verbose", 'v', commands, NULL, "say on stderr what is being done" }, \
     { "help", 'h', commands, "[all]", "show this help; with =all all options" }, \
