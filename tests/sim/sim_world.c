@@ -194,6 +194,7 @@ static void note_request(struct sim_world *world, struct sim_actor *actor,
     actor->deed = SIM_ACQUIRES;
     actor->begun_at = world->cluster->now_us;
     actor->fair = request->kind == &redlock_fair;
+    actor->permits = request->permits;
     actor->hurries = 0;
     actor->attempts = 0;
     actor->guarded = 0;

@@ -184,6 +184,8 @@ TEST(worlds_in_which_long_soaks_found_a_rule_broken_break_none)
         /* At the end, a lock might wait for longer than the simulator did. */
         { 1796410000000841, SIM_CLASS_SLOTS },
         { 1796410000000981, SIM_CLASS_SLOTS },
+        /* At the end a permit's ticket was taken for that of a lock. */
+        { 1795958409000419, SIM_CLASS_PERMITS },
         /* Two sessions of a client led to two shards of a node. */
         { 1796420000001000, SIM_CLASS_SLOTS },
     };
