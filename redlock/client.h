@@ -61,6 +61,9 @@ struct redlock_sentinel_calls {
     void (*wrote)(struct redlock_client *c, unsigned k);
     enum sentinel_verdict (*judge)(struct redlock_client *c, unsigned k, bool is_connected,
                                    bool asks, uint64_t now_us, char *why, size_t room);
+    /* Why a node cannot be connected to, and which master that is about. */
+    const char *(*blame)(const struct redlock_client *c, unsigned k, const char *why, char *text,
+                         size_t room);
 };
 
 REDLOCK_INLINE unsigned client_fd_count(const struct redlock_client *c)

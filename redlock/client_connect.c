@@ -174,6 +174,7 @@ static void connect_next(struct redlock_client *c, unsigned k, const char *why)
 {
     struct redlock_socket *socket = &c->sockets[k];
     const struct redlock_target *target = target_of(c, k);
+    char words[REDLOCK_ERROR_MAX];
 
     while (socket->endpoints_failed < target->endpoint_count) {
         bool connected;
@@ -190,7 +191,10 @@ static void connect_next(struct redlock_client *c, unsigned k, const char *why)
         }
         why = client_error_text(c, k, -fd);
     }
-    client_end_connection(c, k, target->endpoint_count == 0 ? target->unresolved : why);
+    if (target->endpoint_count == 0) why = target->unresolved;
+    if (c->sentinels && !is_of_sentinel(c, k))
+        why = c->sentinels->calls->blame(c, k, why, words, sizeof words);
+    client_end_connection(c, k, why);
 }
 
 void client_finish_connecting(struct redlock_client *c, unsigned k)

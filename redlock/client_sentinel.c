@@ -586,6 +586,19 @@ static enum sentinel_verdict sentinel_judge(struct redlock_client *c, unsigned k
     return SENTINELS_NOTHING;
 }
 
+static const char *sentinel_blame(const struct redlock_client *c, unsigned k, const char *why,
+                                  char *text, size_t room)
+{
+    const struct redlock_watched *watched = watched_of(c, k);
+
+    if (!watched || !why) return why;
+    sentinel_copy(text, room, "its master ");
+    sentinel_append(text, room, watched->master);
+    sentinel_append(text, room, ": ");
+    sentinel_append(text, room, why);
+    return text;
+}
+
 static void sentinel_begin(struct redlock_client *c)
 {
     const struct redlock_sentinel_calls *calls = c->sentinels->calls;
@@ -599,7 +612,7 @@ static const struct redlock_sentinel_calls sentinel_calls = {
     .connected = sentinel_connected, .disconnected = sentinel_disconnected, .input = sentinel_input,
     .received = sentinel_received, .output = sentinel_output, .sent = sentinel_sent,
     .tick = sentinel_tick, .wake_at = sentinel_wake_at, .asks_first = sentinel_asks_first,
-    .wrote = sentinel_wrote, .judge = sentinel_judge
+    .wrote = sentinel_wrote, .judge = sentinel_judge, .blame = sentinel_blame
 };
 
 void redlock_use_sentinels(struct redlock_options *options, struct redlock_sentinels *sentinels)

@@ -106,6 +106,21 @@ not_waited_for() {
 }
 check 'a handshake that cannot succeed ends a wait for ever at once; one of three does not' not_waited_for
 
+# The master has another certificate than its sentinel.
+of_master() {
+    speaks number --tls-replication yes && master=$port && port=$((port + 1)) &&
+    printf '%s\n' 'bind 127.0.0.1' 'port 0' "tls-port $port" "dir $directory" 'tls-replication yes' 'tls-auth-clients no' \
+        "tls-cert-file $certificates/server.crt" "tls-key-file $certificates/server.key" "tls-ca-cert-file $certificates/ca.crt" \
+        "sentinel monitor main 127.0.0.1 $master 1" >"$directory/sentinel" || return 1
+    "$server" "$directory/sentinel" --sentinel >"$directory/log-sentinel" 2>&1 &
+    begin $!
+    within 10 ends_by_certificate
+}
+ends_by_certificate() {
+    is 125 run --guard 0 --node-timeout 1s -n "sentinels://127.0.0.1:$port/main" door true &&
+    says "\\(sentinel:main\\): its master 127.0.0.1:$master: TLS: .* not for this IP address \\(.* announce-hostnames"
+}
+
 of_sentinels() {
     speaks stranger && is 125 run --guard 0 --node-timeout 1s -n "sentinels://$node/main" door true &&
     says "^redlock: node 0 \\(sentinel:main\\): 0 of 1 sentinels .*; $node: TLS: .* a CA not trusted here \\(--tls-ca FILE .+\\)\$" &&
@@ -114,6 +129,7 @@ of_sentinels() {
     says "127.0.0.1:$port: no connection within the node timeout \\(.* does not speak TLS there"
 }
 check 'a sentinel whose handshake cannot succeed is named, and ends a wait at once' of_sentinels
+check 'a master whose certificate is not for the address that its sentinel tells is named, and what mends it' of_master
 
 of_client() {
     versions='TLSv1.3 TLSv1.2'

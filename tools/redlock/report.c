@@ -78,7 +78,7 @@ void report_with_advice(const struct session *session, unsigned k, const char *t
 /* That no socket could be had is not the node's fault. */
 static bool is_for_want_of_files(const char *text)
 {
-    return strncmp(text, "too many open files", 19) == 0;
+    return strstr(text, "too many open files");
 }
 
 static const char *advice_on(const struct session *session, const char *text,

@@ -145,12 +145,14 @@ static const struct row {
     { "during the handshake", "is it the node's tls-port? its log may say why", false },
 };
 
-/* A node behind sentinels says what is wrong with one of them behind its address. */
+/* A node behind sentinels says what is wrong with one of them, or with its master, behind an
+ * address. */
 static bool is_about_tls(const char *text)
 {
     const char *words = strstr(text, "TLS: ");
 
-    return words && (words == text || strstr(text, " sentinels name a master; "));
+    return words && (words == text || strncmp(text, "its master ", 11) == 0 ||
+                     strstr(text, " sentinels name a master; "));
 }
 
 /* NULL: none, or it is not about TLS. */

@@ -126,6 +126,19 @@ TEST(s31_a_majority_of_the_sentinels_is_enough_and_a_minority_is_not_believed)
     CLOSE(0);
 }
 
+/* The list names it nowhere. */
+TEST(a_master_that_cannot_be_connected_to_is_named)
+{
+    WATCHED;
+    node_kill(OLD);
+    CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);
+    CHECK_STR(words(), "its master n3:6379: connection refused");
+    name_master(0, 2, "n9", 1);
+    CHECK(ACQUIRE(&door, 1000) != REDLOCK_OK);
+    CHECK(says("its master n9:6379: "));
+    CLOSE(0);
+}
+
 TEST(s31_sentinels_that_do_not_agree_name_nobody)
 {
     WATCHED;
