@@ -114,10 +114,10 @@ uint32_t retry_free_in_ms(const struct redlock_lock *lock)
     for (unsigned k = 0; k < n; k++) {
         uint32_t candidate = free_in(lock, k);
         unsigned count = 0;
+        if (candidate == REDLOCK_UNTOLD || (best != REDLOCK_UNTOLD && candidate >= best)) continue;
         for (unsigned j = 0; j < n; j++)
             count += free_in(lock, j) != REDLOCK_UNTOLD && free_in(lock, j) <= candidate;
-        if (candidate == REDLOCK_UNTOLD || count < quorum) continue;
-        if (best == REDLOCK_UNTOLD || candidate < best) best = candidate;
+        if (count >= quorum) best = candidate;
     }
     return best;
 }

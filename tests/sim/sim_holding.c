@@ -40,17 +40,19 @@ const struct model_key *sim_key_beside(struct sim_world *world, unsigned node, u
                                        const char *suffix)
 {
     char name[32];
-    (void)snprintf(name, sizeof name, "%s%s", sim_resource(resource), suffix);
+    const char *const first = sim_resource(resource);
+    const size_t size = strlen(first);
+    memcpy(name, first, size);
+    strcpy(name + size, suffix);
     return key_of(world, node, name);
 }
 
 const struct model_key *sim_slot_key(struct sim_world *world, unsigned node, unsigned resource,
                                      unsigned slot)
 {
-    char suffix[16];
-    if (slot == 0) return key_of(world, node, sim_resource(resource));
-    (void)snprintf(suffix, sizeof suffix, ":%u", slot);
-    return sim_key_beside(world, node, resource, suffix);
+    static const char *const suffixes[] = { "", ":1", ":2", ":3", ":4" };
+    _Static_assert(sizeof suffixes / sizeof *suffixes == SIM_PERMITS_MAX + 1, "one for each slot");
+    return sim_key_beside(world, node, resource, suffixes[slot]);
 }
 
 /* ---- S15: tickets ---- */
