@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 enum {
-    /* Two for each node that there can be, and one for each sentinel. */
+    /* As many as a client waits for, those of nodes and of sentinels. */
     TLS_SESSIONS_MAX = NET_WAIT_MAX - 1,
     TLS_SERVERS_MAX = TLS_SESSIONS_MAX,
     TLS_PIECE = 4096,                   /* Taken from the socket at once, */
@@ -52,14 +52,15 @@ struct tls_session {
 };
 
 /* A session that a server has given us so that later connections can begin without certificates and
- * signatures. With TLS 1.3 it gives another one each time. If sentinels name another master, that
- * is offered the one of the master before, which it can read only if both have one key. */
+ * signatures. With TLS 1.3 it gives another one each time. */
 struct tls_ticket {
     struct tls_resumable *resumable;    /* The library's. NULL: there is none. */
     /* The first end of the certificates that were looked at, in seconds since 1970. */
     uint64_t ends;
     /* The node has broken off a handshake because of one, so it is offered none any more. */
     bool is_refused;
+    /* The certificate was for this host. Sentinels may name another one by and by. */
+    char host[NET_HOST_MAX + 1];
 };
 
 /* The names that a certificate must be for. */
@@ -185,12 +186,16 @@ static void tls_keep_ticket(struct tls_ticket *ticket, struct tls_resumable *res
 }
 
 /* Nothing is resumed after the end of a certificate on which it rests, since the node has to show
- * its present one. */
-static void tls_offer_ticket(struct tls_session *session, struct tls_ticket *ticket)
+ * its present one, nor with another host, for which no certificate was looked at. */
+static void tls_offer_ticket(struct tls_session *session, struct tls_ticket *ticket,
+                             const char *host)
 {
-    bool is_good = !ticket->is_refused && (uint64_t)time(NULL) < ticket->ends;
+    bool is_other = strcmp(ticket->host, host) != 0;
+    bool is_good = !is_other && !ticket->is_refused && (uint64_t)time(NULL) < ticket->ends;
 
     if (!is_good) tls_keep_ticket(ticket, NULL, 0);
+    if (is_other) ticket->is_refused = false;
+    (void)snprintf(ticket->host, sizeof ticket->host, "%s", host);
     session->resumes = ticket->resumable && tls_resume(session->line, ticket->resumable);
 }
 
@@ -238,7 +243,7 @@ static int tls_connect(void *context, unsigned k, const struct redlock_peer *pee
         return tls_fail(session, "no certificate can be for such a host");
     session->line = tls_line_open(context, session, &host);
     if (!session->line) return -ENOMEM;
-    tls_offer_ticket(session, tls_ticket(context, peer->node));
+    tls_offer_ticket(session, tls_ticket(context, peer->node), host.name);
     session->fd = fd = net_connect(&endpoint, connected);
     *connected = false;
     if (fd < 0) tls_drop(session);

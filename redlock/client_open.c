@@ -41,25 +41,24 @@ static size_t skip_blanks(const char *list, size_t at)
     return at + strspn(list + at, " \t\n\r");
 }
 
-/* Schemes are in either case. */
-static void read_sentinel_scheme(struct list_entry *entry)
+/* Does it begin with this scheme, in either case? */
+static bool has_scheme(const char *text, const char *scheme)
 {
-    static const char scheme[] = "sentinel";
-    size_t i = 0;
-
-    while (scheme[i] != '\0' && (entry->text[i] | 0x20) == scheme[i]) i++;
-    if (scheme[i] != '\0') return;
-    entry->is_secure = (entry->text[i] | 0x20) == 's';
-    i += entry->is_secure;
-    if (strncmp(entry->text + i, "://", 3) == 0) entry->head = i + 3;
+    while (*scheme != '\0' && (*scheme < 'a' ? *text : *text | 0x20) == *scheme) {
+        text++;
+        scheme++;
+    }
+    return *scheme == '\0';
 }
 
 /* Commas between the hosts of sentinels end no entry. */
 static struct list_entry read_entry(const char *text)
 {
-    struct list_entry entry = { .text = text };
+    static const char plain[] = "sentinel://", secure[] = "sentinels://";
+    struct list_entry entry = { .text = text, .is_secure = has_scheme(text, secure) };
 
-    read_sentinel_scheme(&entry);
+    if (entry.is_secure)              entry.head = sizeof secure - 1;
+    else if (has_scheme(text, plain)) entry.head = sizeof plain - 1;
     entry.size = entry.head;
     if (entry.head > 0) entry.size += strcspn(text + entry.size, "/ \t\n\r");
     entry.size += strcspn(text + entry.size, ", \t\n\r");
@@ -179,8 +178,8 @@ static bool read_sentinels(struct redlock_client *c, unsigned k, const struct li
 
 static enum redlock_status read_nodes(struct redlock_client *c, const char *nodes,
                                       const struct redlock_options *options,
-                                      struct redlock_login *logins, unsigned *count,
-                                      struct redlock_mistake *mistake)
+                                      struct redlock_login *logins, size_t *places,
+                                      unsigned *count, struct redlock_mistake *mistake)
 {
     struct list_entry entry;
 
@@ -192,7 +191,7 @@ static enum redlock_status read_nodes(struct redlock_client *c, const char *node
             if (!error.text) return REDLOCK_BAD_NODE_COUNT;
             return explain_mistake(mistake, REDLOCK_BAD_ADDRESS, *count, at + error.at, error.text);
         }
-        (*count)++;
+        places[(*count)++] = at;
     }
     return REDLOCK_OK;
 }
@@ -200,11 +199,11 @@ static enum redlock_status read_nodes(struct redlock_client *c, const char *node
 /* ---- Opening and shutting ---- */
 
 static enum redlock_status set_logins(struct redlock_client *c, const struct redlock_login *logins,
-                                      struct redlock_mistake *mistake)
+                                      const size_t *places, struct redlock_mistake *mistake)
 {
     for (unsigned k = 0; k < c->engine.node_count; k++)
         if (redlock_set_login(&c->engine, k, &logins[k]) != REDLOCK_OK)
-            return explain_mistake(mistake, REDLOCK_BAD_CONFIG, k, 0,
+            return explain_mistake(mistake, REDLOCK_BAD_CONFIG, k, places[k],
                                    "a user needs a password, and both together have at most 512 "
                                    "bytes and fit in the send buffer");
     return REDLOCK_OK;
@@ -269,6 +268,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes,
                                  struct redlock_mistake *mistake)
 {
     struct redlock_login logins[REDLOCK_NODES_MAX] = { { .user = NULL } };
+    size_t places[REDLOCK_NODES_MAX];
     struct redlock_options defaults;
     enum redlock_status status;
     unsigned count = 0;
@@ -287,7 +287,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes,
     c->sentinels = options->sentinels;
     if (c->sentinels) c->sentinels->calls->begin(c);
     c->name_wait_us = (uint64_t)options->engine.node_timeout_ms * (1000 - 1000 / NAME_PART);
-    status = read_nodes(c, nodes ? nodes : "", options, logins, &count, mistake);
+    status = read_nodes(c, nodes ? nodes : "", options, logins, places, &count, mistake);
     if (status == REDLOCK_OK)
         status = redlock_init(&c->engine, &options->engine, c->nodes, count,
                               options->memory ? options->memory : c->memory,
@@ -297,7 +297,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes,
     if (status == REDLOCK_OK) status = use_sentinels(c, mistake);
     if (status == REDLOCK_OK) redlock_use(&c->engine, &redlock_all_features);
     if (status == REDLOCK_OK && options->holder) status = use_holder(c, options->holder, mistake);
-    if (status == REDLOCK_OK) status = set_logins(c, logins, mistake);
+    if (status == REDLOCK_OK) status = set_logins(c, logins, places, mistake);
     if (status == REDLOCK_OK) use_durable(c, logins);
     if (status == REDLOCK_OK && c->sentinels)
         redlock_use_promotions(&c->engine, &c->sentinels->promotions);

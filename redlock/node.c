@@ -54,7 +54,7 @@ REDLOCK_OUTLINE static void expect_answer(struct redlock_node *node,
 {
     unsigned timeouts = node->state == NODE_READY ? NODE_HANG_FACTOR : 1;
 
-    node->alarm_at = now_us + (uint64_t)config->node_timeout_ms * (timeouts * 1000);
+    node->alarm_at = now_us + config->node_timeout_ms * (uint64_t)(timeouts * 1000);
 }
 
 /* A session that was good has not failed when it is no longer needed, and may be back at once. */

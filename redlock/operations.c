@@ -344,7 +344,7 @@ bool redlock_has_its_names(const struct redlock_lock *lock)
 {
     uint32_t hash;
 
-    if (redlock_idle(lock) || !has_hash(lock) || lock->name_count > REDLOCK_SET_MAX) return true;
+    if (lock->name_count > REDLOCK_SET_MAX || redlock_idle(lock) || !has_hash(lock)) return true;
     hash = names_hash(lock);
     return memcmp(lock->copy + HASH_AT, &hash, sizeof hash) == 0;
 }

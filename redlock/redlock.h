@@ -586,8 +586,8 @@ struct redlock_request {
     const void *resource;
     size_t resource_size;
     uint32_t ttl_ms;            /* 1..REDLOCK_TTL_MS_MAX, not over the guard. */
-    /* 0: one attempt. An attempt begun within this time may end after it, by a node timeout at
-     * most. REDLOCK_FOREVER: no limit. An attempt that fails only because the last holder's wall
+    /* 0: one attempt. An attempt is begun within this time, and may end after it, by a node timeout
+     * at most. REDLOCK_FOREVER: no limit. An attempt that fails only because the last holder's wall
      * clock is ahead, so that our ticket was too small, is followed by another one at once, even if
      * there is no time to wait (not so a fair lock's). If the only node's connection breaks, its
      * command may still be executed, and a second goes by before the next. */

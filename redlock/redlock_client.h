@@ -85,13 +85,13 @@ struct redlock_options {
      * until redlock_close. NULL: sockets. */
     const struct redlock_transport *transport;
     void *transport_context;
-    /* The same for the nodes at rediss:// and valkeys:// addresses. NULL: such an address is a
-     * BAD_ADDRESS, and nothing is sent there in plain text. */
+    /* The same for the nodes at rediss://, valkeys:// and sentinels:// addresses. NULL: such an
+     * address is a BAD_ADDRESS, and nothing is sent there in plain text. */
     const struct redlock_transport *secure_transport;
     void *secure_context;
 
-    /* See redlock_use_sentinels in redlock_sentinel.h. NULL: a sentinel:// address
-     * is a BAD_ADDRESS. */
+    /* See redlock_use_sentinels in redlock_sentinel.h. NULL: an address of
+     * sentinels is a BAD_ADDRESS. */
     struct redlock_sentinels *sentinels;
 };
 
@@ -166,7 +166,8 @@ struct redlock_client {
 /* The mistake in a list of nodes, or in options. */
 struct redlock_mistake {
     unsigned node;              /* The entry of the list, from 0, or REDLOCK_NO_NODE. */
-    /* After BAD_ADDRESS the byte of the list, from 0, or the place of an empty entry. */
+    /* The byte of the list, from 0, or the place of an empty entry; of a node's BAD_CONFIG that at
+     * which its entry begins. */
     size_t at;
     /* The mistake, and its correction. Never contains a password. Empty: the status says all. */
     char text[160];

@@ -22,11 +22,9 @@ static bool is_known_to_quorum(const struct redlock *r, const struct redlock_loc
 static enum redlock_status check_change(const struct redlock *r, const struct redlock_lock *lock,
                                         bool is_upgrade)
 {
-    bool is_busy = lock->phase != REDLOCK_PHASE_HELD && !is_quiet(lock);
-
     if (!is_ours(r, lock))                        return REDLOCK_BAD_LOCK;
     if (lock->phase == REDLOCK_PHASE_IDLE)        return REDLOCK_LOST;
-    if (is_busy)                                  return REDLOCK_BAD_STATE;
+    if (lock->phase != REDLOCK_PHASE_HELD && !is_quiet(lock)) return REDLOCK_BAD_STATE;
     if (lock->name_count != 1)                    return REDLOCK_BAD_SET;
     if (lock->kind->has_own_keys)                 return REDLOCK_BAD_KIND;
     if (names_are_of_reader(lock) != is_upgrade)  return REDLOCK_BAD_STATE;

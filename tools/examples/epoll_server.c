@@ -140,7 +140,7 @@ static void seat_client(int listener)
 int main(int argc, char **argv)
 {
     struct sockaddr_in here = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    struct redlock_mistake mistake = { .text = "NODES is a list such as host1,host2:7000" };
+    struct redlock_mistake mistake;
     socklen_t size = sizeof here;
     const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
     sigset_t signals;
@@ -161,7 +161,8 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < SEATS; i++) seats[i].fd = -1;
     status = redlock_open(&client, argv[1], NULL, &mistake);
     if (status != REDLOCK_OK)
-        return fprintf(stderr, "epoll_server: %s: %s\n", redlock_status_text(status), mistake.text),
+        return fprintf(stderr, "epoll_server: %s: %s\n", redlock_status_text(status),
+                       mistake.text[0] ? mistake.text : "NODES is a list such as h1,h2:7000"),
                1;
     status = redlock_loop_epoll_attach(&adapter, epoll_fd, (epoll_data_t){ .ptr = &adapter },
                                        &client, hook, NULL);

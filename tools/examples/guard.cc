@@ -24,9 +24,10 @@ class Client {
 public:
     explicit Client(const char *nodes)
     {
-        redlock_mistake mistake = { 0, 0, "NODES is a list such as host1,host2:7000" };
+        redlock_mistake mistake;
         const redlock_status status = redlock_open(&client_, nodes, nullptr, &mistake);
-        if (status != REDLOCK_OK) throw std::runtime_error(std::string(redlock_status_text(status)) + ": " + mistake.text);
+        const char *const words = mistake.text[0] ? mistake.text : "NODES is a list such as host1,host2:7000";
+        if (status != REDLOCK_OK) throw std::runtime_error(std::string(redlock_status_text(status)) + ": " + words);
     }
     ~Client() { redlock_close(&client_, 1000); }
     Client(const Client &) = delete;

@@ -133,7 +133,7 @@ static gboolean listen_to_person(GIOChannel *in, GIOCondition condition, gpointe
 int main(int argc, char **argv)
 {
     static struct editor e;             /* Large, and must stay where it is. */
-    struct redlock_mistake mistake = { .text = "NODES is a list such as host1,host2:7000" };
+    struct redlock_mistake mistake;
     GIOChannel *in = g_io_channel_unix_new(0);
     enum redlock_status status;
 
@@ -141,7 +141,8 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
     status = redlock_open(&e.client, argv[1], NULL, &mistake);
     if (status != REDLOCK_OK)
-        return fprintf(stderr, "loop_glib: %s: %s\n", redlock_status_text(status), mistake.text), 1;
+        return fprintf(stderr, "loop_glib: %s: %s\n", redlock_status_text(status),
+                       mistake.text[0] ? mistake.text : "NODES is a list such as h1,h2:7000"), 1;
     redlock_lock_init(&e.lock);
     e.loop = g_main_loop_new(NULL, FALSE);
     redlock_loop_glib_attach(&e.adapter, NULL, &e.client, hook, &e);

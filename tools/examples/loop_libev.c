@@ -106,7 +106,7 @@ static void begin(struct job *job, unsigned number)
 
 int main(int argc, char **argv)
 {
-    struct redlock_mistake mistake = { .text = "NODES is a list such as host1,host2:7000" };
+    struct redlock_mistake mistake;
     unsigned count = argc == 3 ? (unsigned)atoi(argv[2]) : 0;
     enum redlock_status status;
 
@@ -114,7 +114,8 @@ int main(int argc, char **argv)
         return fprintf(stderr, "usage: loop_libev NODES JOBS (up to %d)\n", JOBS_MAX), 2;
     status = redlock_open(&client, argv[1], NULL, &mistake);
     if (status != REDLOCK_OK)
-        return fprintf(stderr, "loop_libev: %s: %s\n", redlock_status_text(status), mistake.text),
+        return fprintf(stderr, "loop_libev: %s: %s\n", redlock_status_text(status),
+                       mistake.text[0] ? mistake.text : "NODES is a list such as h1,h2:7000"),
                1;
     redlock_loop_libev_attach(&adapter, EV_DEFAULT, &client, hook, NULL);
     for (unsigned i = 0; i < count; i++) begin(&jobs[i], i + 1);

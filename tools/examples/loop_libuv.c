@@ -120,7 +120,7 @@ static void end(uv_signal_t *handle, int number)
 int main(int argc, char **argv)
 {
     static struct service s;        /* Large, and must stay where it is. */
-    struct redlock_mistake mistake = { .text = "NODES is a list such as host1,host2:7000" };
+    struct redlock_mistake mistake;
     uv_loop_t *loop = uv_default_loop();
     enum redlock_status status;
 
@@ -128,7 +128,8 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
     status = redlock_open(&s.client, argv[1], NULL, &mistake);
     if (status != REDLOCK_OK)
-        return fprintf(stderr, "loop_libuv: %s: %s\n", redlock_status_text(status), mistake.text),
+        return fprintf(stderr, "loop_libuv: %s: %s\n", redlock_status_text(status),
+                       mistake.text[0] ? mistake.text : "NODES is a list such as h1,h2:7000"),
                1;
     redlock_lock_init(&s.lock);
     uv_timer_init(loop, &s.work);

@@ -107,7 +107,7 @@ int main(int argc, char **argv)
     static struct redlock_keeper keeper;        /* Large, and must stay where it is. */
     static struct redlock_kept kept;
     struct redlock_request request;
-    struct redlock_mistake mistake = { .text = "NODES is a list such as host1,host2:7000" };
+    struct redlock_mistake mistake;
     enum redlock_status status;
     sqlite3 *db = NULL;
 
@@ -118,7 +118,8 @@ int main(int argc, char **argv)
 
     status = redlock_keeper_start(&keeper, argv[1], NULL, &mistake);
     if (status != REDLOCK_OK)
-        return fprintf(stderr, "worker: %s: %s\n", redlock_status_text(status), mistake.text), 1;
+        return fprintf(stderr, "worker: %s: %s\n", redlock_status_text(status),
+                       mistake.text[0] ? mistake.text : "NODES is a list such as h1,h2:7000"), 1;
     redlock_request_init(&request);
     request.resource = "jobs";
     request.resource_size = 4;

@@ -2,10 +2,17 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "settings.h"
 #include "text.h"
 #include "tls.h"
+
+/* Another sentinel than the one that is named may be back by itself, and name the master. */
+static bool is_of_few_sentinels(const char *text)
+{
+    return strstr(text, " sentinels name ") && strncmp(text, "0 of ", 5) != 0;
+}
 
 /* A wrong password is right only after somebody has done something; a node that is down may be back
  * by itself. */
@@ -26,7 +33,9 @@ static bool is_lasting(const struct session_note *note)
     case REDLOCK_TROUBLE_DENIED:   return true;
     case REDLOCK_TROUBLE_NOSCRIPT:
         return false; /* Also where EVALSHA is refused, since EVAL is tried. */
-    default: return tls_is_lasting(note->text) || text_lasting_advice(note->text);
+    default:
+        return (tls_is_lasting(note->text) || text_lasting_advice(note->text)) &&
+               !is_of_few_sentinels(note->text);
     }
 }
 

@@ -96,11 +96,11 @@ const char *nodes_describe(const struct settings *settings, enum redlock_status 
     assert(size > 0);
     if (mistake->node == REDLOCK_NO_NODE)
         (void)print_text(text, size, "%s", mistake->text);
-    else if (status != REDLOCK_BAD_ADDRESS)
-        (void)print_text(text, size, "node %u of the list: %s", mistake->node, mistake->text);
     else if (list->file)
         (void)print_text(text, size, "%s:%u: %s", list->file,
                          line_of(settings, list, mistake->at), mistake->text);
+    else if (status != REDLOCK_BAD_ADDRESS)
+        (void)print_text(text, size, "node %u of the list: %s", mistake->node, mistake->text);
     else
         (void)print_text(text, size, "node %u of the list, byte %zu: %s", mistake->node,
                          mistake->at, mistake->text);

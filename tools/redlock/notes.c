@@ -13,16 +13,20 @@ static bool is_worth_a_note(enum redlock_trouble trouble)
     return trouble != REDLOCK_TROUBLE_NONE && trouble != REDLOCK_TROUBLE_NEW;
 }
 
+int64_t notes_ahead_ms(const char *words)
+{
+    const char *colon = strrchr(words, ':');
+
+    return colon ? (int64_t)(redlock_wall_us() / 1000) - strtoll(colon + 1, NULL, 10) * 1000 : 0;
+}
+
 /* "AHEAD of the clock of this node: 1795262400", in seconds. By how much ours is ahead, or the
  * ticket that others were given? */
 static void describe_ahead(struct session_note *note, uint32_t skew_ms)
 {
-    const char *colon = strrchr(note->text, ':');
-    int64_t ahead_ms =
-        (int64_t)(redlock_wall_us() / 1000) - (colon ? strtoll(colon + 1, NULL, 10) : 0) * 1000;
+    int64_t ahead_ms = notes_ahead_ms(note->text);
     char duration[TEXT_DURATION_MAX];
 
-    if (!colon) return;
     if (ahead_ms > (int64_t)skew_ms)
         (void)print_text(note->text, sizeof note->text,
                          "our wall clock is %s ahead of its, so it gives no ticket",

@@ -68,4 +68,8 @@ void notes_take(struct session *session);
  * lock of another kind, such as Java's, or at least no lock for us. */
 enum redlock_status notes_attempt_status(const struct session *session);
 
+/* By how many ms our wall clock is ahead of that of a node which has told its own, in seconds,
+ * behind the last colon. Without one 0. */
+int64_t notes_ahead_ms(const char *words);
+
 #endif

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -154,9 +153,7 @@ static void say_already(const struct once *once, struct session *session)
 
 static const char *describe_clock(const char *words, char *text)
 {
-    const char *colon = strrchr(words, ':');
-    int64_t theirs_ms = (colon ? strtoll(colon + 1, NULL, 10) : 0) * 1000,
-            ahead_ms = (int64_t)(redlock_wall_us() / 1000) - theirs_ms;
+    int64_t ahead_ms = notes_ahead_ms(words);
     char duration[TEXT_DURATION_MAX];
 
     (void)print_text(text, TROUBLE_TEXT_MAX, "our wall clock is %s %s its",

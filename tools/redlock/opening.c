@@ -19,7 +19,7 @@ static void report_mistake(const struct settings *settings, enum redlock_status 
     else output_failure(status, nodes_describe(settings, status, mistake, text, sizeof text));
 }
 
-/* S26. */
+/* S26. Of redlock-admin it is about rights alone. */
 static enum redlock_status check_redisson(struct session *session,
                                           const struct settings *settings,
                                           struct redlock_mistake *mistake)
@@ -27,7 +27,7 @@ static enum redlock_status check_redisson(struct session *session,
     unsigned count = session->client.engine.node_count;
 
     assert(count > 0);
-    if (!settings->redisson || count == 1) return REDLOCK_OK;
+    if (!settings->redisson || settings->command >= COMMAND_BREAK || count == 1) return REDLOCK_OK;
     (void)print_text(mistake->text, sizeof mistake->text,
                      "--redisson: of one node, and these are %u: over several, Java's lock "
                      "promises nothing",

@@ -14,6 +14,8 @@
 
 #include "../../redlock/redlock_client.h"
 
+enum { PATIENCE_MS = 2000 };
+
 #ifndef SOCK_SEQPACKET          /* macOS has no other that keeps pieces apart. */
 #define SOCK_SEQPACKET SOCK_DGRAM
 #endif
@@ -21,6 +23,7 @@
 /* Of this process and the guardian, which has it from this one: so both may write. */
 static struct outbox {
     int fd;                     /* 0: all is written at once. */
+    bool may_wait;              /* See outbox_may_wait. */
     uint32_t dropped[OUTLET_COUNT];
     struct {
         struct outbox_head head;
@@ -58,13 +61,14 @@ FILE *outbox_compose(void)
     return NULL;
 }
 
-/* The reader was killed. What can be written without waiting is. */
+/* The reader was killed, and nothing is kept waiting. */
 static bool write_alone(const char *text, size_t size)
 {
     struct pollfd fd = { .fd = STDERR_FILENO, .events = POLLOUT };
     ssize_t written = 1;
 
-    while (size > 0 && written > 0 && poll(&fd, 1, 0) == 1) {
+    assert(outbox.may_wait);
+    while (size > 0 && written > 0 && poll(&fd, 1, PATIENCE_MS) == 1 && (fd.revents & POLLOUT)) {
         written = write(STDERR_FILENO, text, size < PIPE_BUF ? size : PIPE_BUF);
         if (written > 0) {
             text += written;
@@ -72,6 +76,11 @@ static bool write_alone(const char *text, size_t size)
         }
     }
     return size == 0;
+}
+
+void outbox_may_wait(bool may)
+{
+    outbox.may_wait = may;
 }
 
 /* S29: without waiting. */
@@ -87,7 +96,7 @@ bool outbox_put(enum outlet outlet, const void *bytes, size_t size, uint32_t mar
     memmove(outbox.piece.text, bytes, size);
     do sent = send(outbox.fd, &outbox.piece, sizeof outbox.piece.head + size, MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
-    if (sent < 0 && (errno == EPIPE || errno == ECONNRESET || errno == ECONNREFUSED) &&
+    if (sent < 0 && errno != EAGAIN && errno != ENOBUFS && outbox.may_wait &&
         outlet == OUTLET_STDERR && write_alone(outbox.piece.text, size))
         sent = (ssize_t)size;
     if (sent >= 0) outbox.dropped[outlet] = 0;

@@ -35,6 +35,10 @@ bool outbox_send(enum outlet outlet, uint32_t mark);
 /* The same of bytes. */
 bool outbox_put(enum outlet outlet, const void *bytes, size_t size, uint32_t mark);
 
+/* Is no lock held or waited for here? Then messages are written at once if the other process was
+ * killed, for which they may wait. */
+void outbox_may_wait(bool may);
+
 /* Nothing comes any more. Waits until all of it is written, or until_us. */
 void outbox_close(uint64_t until_us);
 

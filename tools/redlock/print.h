@@ -15,10 +15,9 @@
 #endif
 
 /* Begins a page of the caller's, which is the file NULL: what is printed to that goes behind what
- * is there, as far as there is room, without a NUL. */
+ * is there, as far as there is room, without a NUL. print_page_used() is the number of bytes. */
 void print_page(char *text, size_t size);
 
-/* Bytes of the page. */
 size_t print_page_used(void);
 
 /* As printf, fprintf and snprintf: they return how many bytes there are, of a text how many there

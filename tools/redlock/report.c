@@ -92,7 +92,7 @@ static const char *advice_on(const struct session *session, const char *text,
     if (advice) return advice;
     if (strstr(text, "has no run_id") == text)
         return "wait; or, if no node has a replica: --trust-unknown";
-    if (strcmp(text, "connection reset") == 0)
+    if (strstr(text, "connection reset"))
         return "is the server running there, or does it want TLS: rediss://?";
     return is_for_want_of_files(text) ? "raise the limit of open files: ulimit -n"
                                       : trouble_advice(session->output, trouble);

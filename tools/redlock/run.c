@@ -447,6 +447,7 @@ static void leave_held(struct run *run)
     char duration[TEXT_DURATION_MAX];
 
     assert(run->leave_until > 0);
+    outbox_may_wait(true);
     run->kept = status;
     run->is_gone = is_forgotten(run);
     log_transition(run->session, run->is_gone ? LOG_LOST : LOG_LEFT,
@@ -477,6 +478,7 @@ static void release_held(struct run *run)
 {
     enum redlock_status status = judge_release(run->session, release_lock(run->session));
 
+    outbox_may_wait(true);
     run->is_gone = status == REDLOCK_LOST;
     log_end(run, status);
     if (run->is_gone || run->settings->output.json) return;
@@ -559,6 +561,7 @@ static int run_in_session(struct run *run)
         else if (!settings->output.json) report_same_servers(session);
         code = run_with_lock(run);
     } else {
+        outbox_may_wait(true);
         if (status == REDLOCK_NO_QUORUM) session_connect(session);
         code = exit_of(session, status);
         if (!settings->output.json && session->signal == 0) report_status(session, status);
@@ -576,6 +579,7 @@ static int run_once(struct run *run, struct settings *settings)
     int code = EXIT_TROUBLE;
 
     assert(run->hold_until == REDLOCK_NEVER);
+    outbox_may_wait(false);
     if (start_guardian(run, settings) != 0) return EXIT_TROUBLE;
     if (open_session(run->session, settings) == REDLOCK_OK) code = run_in_session(run);
     guardian_close(&run->guardian);

@@ -87,6 +87,13 @@ TEST(s1_an_empty_entry_is_refused_and_its_place_is_told)
     }
 }
 
+TEST(a_host_may_be_called_as_a_scheme)
+{
+    CHECK_INT(open_list("sentinel,sentinels:26379"), REDLOCK_OK);
+    CHECK_STR(redlock_node_address(&client, 1), "sentinels:26379");
+    redlock_close(&client, 0);
+}
+
 TEST(a_list_of_nothing_is_no_list)
 {
     CHECK_INT(open_list(""), REDLOCK_BAD_NODE_COUNT);
@@ -129,6 +136,7 @@ TEST(a_user_without_a_password_is_refused_and_no_password_stays)
     CHECK_INT(redlock_open(&client, "redis://:swordfish@127.0.0.1:1,127.0.0.1:2", &options,
                            &mistake), REDLOCK_BAD_CONFIG);
     CHECK_INT(mistake.node, 1);
+    CHECK_INT(mistake.at, 31);
     CHECK(strstr(mistake.text, "a user needs a password") != NULL);
     for (size_t i = 0; i + 9 <= sizeof client; i++) CHECK(memcmp(bytes + i, "swordfish", 9) != 0);
 }

@@ -961,4 +961,27 @@ TEST(names_that_were_noted_are_not_noted_anew_by_the_same_attempt)
     redlock_forget(&r, &lock);
 }
 
+TEST(the_largest_set_has_names_that_may_have_changed)
+{
+    static char bytes[REDLOCK_SET_MAX][2];
+    struct redlock_name set[REDLOCK_SET_MAX];
+    struct redlock_request request = { .set = set, .set_count = REDLOCK_SET_MAX };
+    struct redlock_lock lock;
+
+    begin_engine();
+    redlock_use(&r, &redlock_sets);
+    redlock_lock_init(&lock);
+    for (unsigned i = 0; i < REDLOCK_SET_MAX; i++) {
+        bytes[i][0] = (char)('a' + i);
+        set[i] = (struct redlock_name){ .bytes = bytes[i], .size = 1 };
+    }
+    CHECK_INT(redlock_adopt(&r, &lock, &request, "0123456789abcdef0123456789abcdef01234567", 12),
+              REDLOCK_OK);
+    (void)redlock_copy_name(&lock);
+    CHECK(redlock_has_its_names(&lock));
+    bytes[3][0] = 'x';
+    CHECK(!redlock_has_its_names(&lock));
+    redlock_forget(&r, &lock);
+}
+
 TAP_MAIN
