@@ -26,7 +26,7 @@ struct tls_line {
 struct redlock_tls {
     SSL_CTX *ctx;
     struct tls_session sessions[TLS_SESSIONS_MAX];
-    struct tls_ticket tickets[TLS_SERVERS_MAX];       /* tls_resumable is an SSL_SESSION. */
+    struct tls_ticket tickets[TLS_SERVERS_MAX];     /* tls_resumable is an SSL_SESSION. */
 };
 
 static struct tls_session *tls_session(struct redlock_tls *tls, unsigned k)

@@ -194,8 +194,10 @@ static void tls_offer_ticket(struct tls_session *session, struct tls_ticket *tic
     bool is_good = !is_other && !ticket->is_refused && (uint64_t)time(NULL) < ticket->ends;
 
     if (!is_good) tls_keep_ticket(ticket, NULL, 0);
-    if (is_other) ticket->is_refused = false;
-    (void)snprintf(ticket->host, sizeof ticket->host, "%s", host);
+    if (is_other) {
+        ticket->is_refused = false;
+        (void)snprintf(ticket->host, sizeof ticket->host, "%s", host);
+    }
     session->resumes = ticket->resumable && tls_resume(session->line, ticket->resumable);
 }
 

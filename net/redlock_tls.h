@@ -1,4 +1,4 @@
-/* redlock_tls: TLS for the nodes at rediss:// and valkeys:// addresses, a transport
+/* redlock_tls: TLS for the nodes at rediss://, valkeys:// and sentinels:// addresses, a transport
  * (redlock_transport.h) for redlock_open:
  *
  *     struct redlock_tls_options how = { .ca = "/etc/redis/ca.crt" };
@@ -20,10 +20,11 @@
  *          the node as SNI, too) or a number, which must be among the names or the IP addresses of
  *          its subjectAltName; its common name is not looked at. TLS 1.2 or newer. Nothing falls
  *          back to plain text, and nothing can be switched off.
- * Resuming A connection that is made again resumes the TLS session before, if the node agrees. This
- *          needs no signatures, and a half to a quarter of the time. The certificate is the one
- *          that was checked then; when one has ended on which it rests, the node has to show its
- *          present one. No command is sent before the handshake has ended (no "early data").
+ * Resuming A connection that is made again to the same host resumes the TLS session before, if the
+ *          node agrees. This needs no signatures, and a half to a quarter of the time. The
+ *          certificate is the one that was checked then; when one has ended on which it rests, the
+ *          node has to show its present one. No command is sent before the handshake has ended (no
+ *          "early data").
  * Memory   The TLS library allocates a few tens of KB for each connection, by malloc. The rest of
  *          redlock still does not.
  * Threads  One redlock_tls belongs to one client, and to the thread that calls it. A second client

@@ -39,13 +39,21 @@ enum sentinel_verdict {
     SENTINELS_END           /* They name another master, or nobody. */
 };
 
+/* One entry of the list of nodes. */
+struct list_entry {
+    const char *text;
+    size_t size;
+    size_t head;        /* Bytes of sentinel:// or sentinels:// at its beginning, or 0. */
+    bool is_secure;     /* It is sentinels://. */
+};
+
 /* The calls about nodes whose master sentinels name, once a program has used them (see
  * client_sentinel.c). Session k is a sentinel's, except in asks_first, wrote and judge, and the
  * calls about it are those that the engine has for its own sessions. */
 struct redlock_sentinel_calls {
     void (*begin)(struct redlock_client *c);
-    bool (*add)(struct redlock_client *c, unsigned node, struct redlock_target *target,
-                const char *text, size_t head, size_t size, struct net_error *error);
+    bool (*add)(struct redlock_client *c, unsigned node, const struct list_entry *entry,
+                struct net_error *error);
     unsigned (*wants)(const struct redlock_client *c, unsigned k);
     void (*connected)(struct redlock_client *c, unsigned k, uint64_t now_us);
     void (*disconnected)(struct redlock_client *c, unsigned k, const char *why, uint64_t now_us);

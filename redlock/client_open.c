@@ -28,14 +28,6 @@ const char *redlock_node_address(const struct redlock_client *c, unsigned k)
 
 /* ---- The list of nodes ---- */
 
-/* One entry of the list. */
-struct list_entry {
-    const char *text;
-    size_t size;
-    size_t head;        /* Bytes of sentinel:// or sentinels:// at its beginning, or 0. */
-    bool is_secure;     /* It is sentinels://. */
-};
-
 static size_t skip_blanks(const char *list, size_t at)
 {
     return at + strspn(list + at, " \t\n\r");
@@ -158,11 +150,9 @@ static bool read_sentinels(struct redlock_client *c, unsigned k, const struct li
                            struct net_error *error)
 {
     const struct redlock_transport *transport = c->transports[entry->is_secure];
-    struct redlock_target *target = &c->targets[k];
 
     *error = (struct net_error){ .text = NULL };
     if (k == REDLOCK_NODES_MAX) return false;
-    target->is_secure = entry->is_secure;
     *login = (struct redlock_login){
         .user = options->user, .password = options->password, .watched = true
     };
@@ -172,8 +162,7 @@ static bool read_sentinels(struct redlock_client *c, unsigned k, const struct li
         error->text = WITHOUT_TLS;
     else if (!transport->has_addresses)
         error->text = "sentinels need a transport with addresses, and the options set another one";
-    return !error->text && c->sentinels->calls->add(c, k, target, entry->text, entry->head,
-                                                    entry->size, error);
+    return !error->text && c->sentinels->calls->add(c, k, entry, error);
 }
 
 static enum redlock_status read_nodes(struct redlock_client *c, const char *nodes,

@@ -78,11 +78,10 @@ static bool sentinel_fail(struct net_error *error, size_t at, const char *text)
     return false;
 }
 
-/* One of the sentinels, host[:port], which stands at that place of the address. It is read as a
- * URL, with the login in front. */
-static bool add_sentinel(struct redlock_client *c, unsigned node, const char *login,
-                         size_t login_size, const char *address, size_t host_at, size_t size,
-                         struct net_error *error)
+/* One of the sentinels, host[:port], which stands at that place of the entry. It is read as a URL,
+ * with the login in front. */
+static bool add_sentinel(struct redlock_client *c, unsigned node, const struct list_entry *entry,
+                         size_t login_size, size_t host_at, size_t size, struct net_error *error)
 {
     static const char scheme[] = "redis://";
     struct redlock_sentinels *all = c->sentinels;
@@ -100,14 +99,14 @@ static bool add_sentinel(struct redlock_client *c, unsigned node, const char *lo
     if (head + size > sizeof url)
         return sentinel_fail(error, host_at, "a sentinel's host or login is too long");
     memcpy(url, scheme, login_at);
-    memcpy(url + login_at, login, login_size);
-    memcpy(url + head, address + host_at, size);
+    memcpy(url + login_at, entry->text + entry->head, login_size);
+    memcpy(url + head, entry->text + host_at, size);
     is_good = net_parse_address(url, head + size, REDLOCK_SENTINEL_PORT, &read, error);
     net_wipe(url, sizeof url);
     /* A login that is wrong is so for the first, which stands right behind it. */
     if (!is_good) return sentinel_fail(error, host_at + error->at - head, error->text);
     *sentinel = (struct redlock_sentinel){ .node = (uint8_t)node };
-    sentinel->target.is_secure = c->targets[node].is_secure;
+    sentinel->target.is_secure = entry->is_secure;
     net_format_address(&read, sentinel->target.address, sizeof sentinel->target.address);
     memcpy(sentinel->target.user, read.user, sizeof read.user);
     memcpy(sentinel->target.password, read.password, sizeof read.password);
@@ -126,12 +125,14 @@ static bool is_name_of_master(const char *name, size_t size)
     return size >= 1 && size <= REDLOCK_MASTER_NAME_MAX;
 }
 
-/* Reads a node's address, [login@]host[:port],.../name behind a scheme of that size. */
-static bool sentinel_add(struct redlock_client *c, unsigned node, struct redlock_target *target,
-                         const char *text, size_t head, size_t size, struct net_error *error)
+/* Reads a node's address, [login@]host[:port],.../name behind the scheme. */
+static bool sentinel_add(struct redlock_client *c, unsigned node, const struct list_entry *entry,
+                         struct net_error *error)
 {
     struct redlock_watched *watched = &c->sentinels->watched[node];
-    const char *begin = text + head, *end = text + size, *mark, *slash, *hosts = begin, *comma;
+    struct redlock_target *target = &c->targets[node];
+    const char *text = entry->text, *begin = text + entry->head, *end = text + entry->size;
+    const char *mark, *slash, *hosts = begin, *comma;
 
     REDLOCK_ASSERT(begin <= end);
     mark = (const char *)memchr(begin, '?', (size_t)(end - begin));
@@ -141,7 +142,7 @@ static bool sentinel_add(struct redlock_client *c, unsigned node, struct redlock
     slash = (const char *)memchr(begin, '/', (size_t)(end - begin));
     if (!slash || !is_name_of_master(slash + 1, (size_t)(end - slash - 1)))
         return sentinel_fail(
-            error, slash ? (size_t)(slash + 1 - text) : size,
+            error, slash ? (size_t)(slash + 1 - text) : entry->size,
             "the master's name is missing, or not 1 to 64 letters, digits, '.', '-' or '_': "
             "sentinel://host,host,host/name");
     for (const char *at = begin; at < slash; at++)
@@ -150,12 +151,13 @@ static bool sentinel_add(struct redlock_client *c, unsigned node, struct redlock
     for (const char *host = hosts; host <= slash; host = comma + 1) {
         comma = (const char *)memchr(host, ',', (size_t)(slash - host));
         if (!comma) comma = slash;
-        if (!add_sentinel(c, node, begin, (size_t)(hosts - begin), text, (size_t)(host - text),
+        if (!add_sentinel(c, node, entry, (size_t)(hosts - begin), (size_t)(host - text),
                           (size_t)(comma - host), error))
             return false;
         watched->count++;
     }
     memcpy(watched->name, slash + 1, (size_t)(end - slash - 1));
+    target->is_secure = entry->is_secure;
     sentinel_append(target->address, sizeof target->address, "sentinel:");
     sentinel_append(target->address, sizeof target->address, watched->name);
     return true;

@@ -296,7 +296,7 @@ enum redlock_status redlock_keeper_start(struct redlock_keeper *keeper, const ch
     enum redlock_status status;
 
     if (keeper->client.owner != 0 && !redlock_is_forked(&keeper->client))
-        return REDLOCK_ALREADY_OPEN;
+        return redlock_open(&keeper->client, nodes, options, mistake);      /* ALREADY_OPEN */
     redlock_options_init(&own);
     if (options) own = *options;
     own.interruptible = true;

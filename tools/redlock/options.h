@@ -26,7 +26,7 @@ struct reading {
     bool is_json;               /* --json was read. */
     const char *user, *password_file;
     const char *tls[TLS_FILES];         /* --tls-ca, --tls-cert, --tls-key */
-    char *lists[NODE_LISTS_MAX];     /* Of nodes. */
+    char *lists[NODE_LISTS_MAX];        /* Of nodes. */
     unsigned list_count;
 };
 

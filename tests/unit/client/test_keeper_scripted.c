@@ -161,9 +161,13 @@ TEST(a_keeper_that_is_stopped_at_once_ends_in_every_order)
 static void *is_refused(void *unused)
 {
     static struct redlock_keeper never_started;
+    struct redlock_mistake mistake = { .node = 99 };
     need(redlock_keeper_stop(&never_started, true, 1000) == REDLOCK_NOT_OPEN,
          "stopped, and never started");
     start_keeper();
+    need(redlock_keeper_start(&keeper, "n0", NULL, &mistake) == REDLOCK_ALREADY_OPEN,
+         "started twice");
+    need(mistake.node == REDLOCK_NO_NODE && mistake.text[0] == '\0', "the mistake is not set");
     need(redlock_keeper_release(&keeper, &kept, NULL) == REDLOCK_LOST, "released, and not held");
     need(acquire_for(&kept, "door", 0, 0) == REDLOCK_BAD_TTL, "acquired without a TTL");
     need(acquire_for(&kept, "door", 10000, 0) == REDLOCK_OK, "not acquired after a mistake");
