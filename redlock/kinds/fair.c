@@ -215,10 +215,12 @@ static void approach(struct redlock_lock *lock)
 }
 
 /* Without a turn it must not go on, since its keys on a minority would be in the way of all others
- * for as long as it waits. */
+ * for as long as it waits. A try that has let go comes again for its ticket. */
 static bool is_lost(const struct redlock_lock *lock)
 {
-    return lock->line.turn.is_at_doorway && !has_answered(lock);
+    const struct redlock_turn *turn = &lock->line.turn;
+
+    return turn->number == 0 || (turn->is_at_doorway && !has_answered(lock));
 }
 
 static void begin_anew(struct redlock *r, struct redlock_lock *lock)
@@ -241,7 +243,6 @@ static bool fair_begin_round(struct redlock *r, struct redlock_lock *lock)
         begin_anew(r, lock);
         return false;
     }
-    /* Whoever let go is lost. */
     REDLOCK_ASSERT(lock->round.command == REDLOCK_COMMAND_ACQUIRE && turn->number > 0);
     turn->renews = has_answered(lock);
     turn->is_at_doorway = false;
@@ -307,11 +308,12 @@ static void choose_time(struct redlock *r, struct redlock_lock *lock)
     lock->retry_at = sooner(lock->retry_at, lock->wait_until);
 }
 
-/* The lock is released everywhere, and its ticket is no reason to try again at once. */
+/* The lock is released everywhere. Its ticket is no reason to come again at once, but for a try,
+ * which is no place in a queue. */
 static bool let_go(struct redlock_lock *lock)
 {
     lock->line.turn.number = 0;
-    lock->is_corrected = true;
+    if (lock->wait_until > 0) lock->is_corrected = true;
     return false;
 }
 

@@ -1306,6 +1306,45 @@ static void raise_counter(struct cluster *cluster, unsigned long long counter)
         (void)model_put(NODE(k), "door#ticket", text, 0, cluster_node_now(cluster, k));
 }
 
+/* Nobody has the lock or is in line, so a try must not find it taken. It comes again once, from the
+ * doorway on, and leaves nothing. */
+TEST(a_try_whose_ticket_is_too_small_is_corrected_once)
+{
+    for (unsigned is_hopeless = 0; is_hopeless < 2; is_hopeless++) {
+        CLUSTER_OF(3, 1, config.wake_ups = true; config.retry_ms = 60000);
+        const struct redlock_request request = ticket_request(0);
+
+        TAP_CONTEXT("%s", is_hopeless ? "the counter goes on" : "the counter stays");
+        kind_teach_scripts(cluster);
+        DELAY_ALL_US(1000);
+        raise_counter(cluster, cluster_client_wall(cluster, 0) + 5000000);
+        CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+        RUN_US(2100);
+        EXPECT_STATUS(0, REDLOCK_PENDING);
+        if (is_hopeless) raise_counter(cluster, cluster_client_wall(cluster, 0) + 9000000);
+        UNTIL_DONE(0);
+        EXPECT_STATUS(0, is_hopeless ? REDLOCK_TAKEN : REDLOCK_OK);
+        CHECK_INT(LOCK(0)->round.number, 2);
+        RUN_MS(10);
+        CHECK_INT(queued_on(cluster, 0), 0);
+        EXPECT_KEYS("door", is_hopeless ? 0 : 3);
+    }
+}
+
+/* Whatever its ticket is, somebody has the lock. */
+TEST(a_try_comes_again_for_its_ticket_alone)
+{
+    CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);
+    const struct redlock_request request = ticket_request(0);
+
+    FAIR(0, 0);
+    raise_counter(cluster, cluster_client_wall(cluster, 1) + 5000000);
+    CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_TAKEN);
+    CHECK_INT(LOCK(1)->round.number, 1);
+}
+
 /* At the doorway, and again in the queue, since somebody else was quicker. */
 TEST(a_ticket_that_was_too_small_at_the_doorway_may_be_corrected_in_the_queue)
 {
