@@ -424,7 +424,7 @@ static void look_at_lock(struct sim_world *world, struct sim_actor *actor)
 {
     const struct redlock_lock *lock = cluster_lock(world->cluster, actor->client, actor->lock);
     const enum redlock_status status = redlock_lock_status(lock);
-    const unsigned owed = redlock_view_lock(lock).owed;
+    const unsigned owed = redlock_idle(lock) ? 0 : redlock_view_lock(lock).owed;
     if (status != REDLOCK_PENDING && actor->status != REDLOCK_PENDING) watch_keeper(world, actor);
     sim_holding_look_at_lock(world, actor);
     if (status == REDLOCK_PENDING && actor->deed == SIM_ACQUIRES) watch_attempt(world, actor, lock);

@@ -443,7 +443,8 @@ struct redlock_name cluster_name(const struct cluster_lock *lock, unsigned numbe
 /* A client with a permit holds the lock of its slot, so ":3" follows the name then. */
 static void name_slot(struct cluster_lock *lock)
 {
-    const unsigned slot = lock->in_use ? redlock_view_lock(&lock->lock).slot : 0;
+    const bool may_have = lock->in_use && lock->lock.permit.count > 0;
+    const unsigned slot = may_have ? redlock_view_lock(&lock->lock).slot : 0;
     char text[8];
     lock->slot_size = 0;
     if (slot == 0 || lock->resource_size > REDLOCK_RESOURCE_MAX) return;
