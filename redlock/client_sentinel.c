@@ -58,16 +58,13 @@ static void sentinel_append(char *to, size_t room, const char *text)
     sentinel_copy(to + used, room - used, text);
 }
 
-static void sentinel_append_number(char *to, size_t room, size_t number)
+static void sentinel_append_number(char *to, size_t room, unsigned number)
 {
-    char reversed[21], digits[21];
-    size_t count = 0, i = 0;
+    char digits[11] = "", *first = digits + sizeof digits - 1;
 
-    do reversed[count++] = (char)('0' + number % 10);
+    do *--first = (char)('0' + number % 10);
     while ((number /= 10) > 0);
-    while (count > 0) digits[i++] = reversed[--count];
-    digits[i] = '\0';
-    sentinel_append(to, room, digits);
+    sentinel_append(to, room, first);
 }
 
 /* ---- Addresses ---- */
@@ -165,36 +162,31 @@ static bool sentinel_add(struct redlock_client *c, unsigned node, const struct l
 
 /* ---- Questions ---- */
 
-static void put_argument(struct redlock_sentinel *sentinel, const char *text)
+static void put_text(struct redlock_sentinel *sentinel, const char *text)
 {
-    char head[24] = "$";
-    size_t room = sizeof sentinel->send;
-
-    sentinel_append_number(head, sizeof head, strlen(text));
-    sentinel_append(head, sizeof head, "\r\n");
-    REDLOCK_ASSERT(sentinel->send_end + strlen(head) + strlen(text) + 2 < room);
-    sentinel_append(sentinel->send, room, head);
-    sentinel_append(sentinel->send, room, text);
-    sentinel_append(sentinel->send, room, "\r\n");
-    sentinel->send_end = (uint16_t)strlen(sentinel->send);
+    REDLOCK_ASSERT(strlen(sentinel->send) + strlen(text) < sizeof sentinel->send);
+    sentinel_append(sentinel->send, sizeof sentinel->send, text);
 }
 
-static void put_head(struct redlock_sentinel *sentinel, const char *head)
+static void put_argument(struct redlock_sentinel *sentinel, const char *text)
 {
-    REDLOCK_ASSERT(sentinel->send_start == sentinel->send_end || sentinel->send_end > 0);
-    sentinel_copy(sentinel->send + sentinel->send_end, sizeof sentinel->send - sentinel->send_end,
-                  head);
+    put_text(sentinel, "$");
+    sentinel_append_number(sentinel->send, sizeof sentinel->send, (unsigned)strlen(text));
+    put_text(sentinel, "\r\n");
+    put_text(sentinel, text);
+    put_text(sentinel, "\r\n");
 }
 
 /* AUTH goes before the first question of a connection. */
 static void put_login(struct redlock_sentinel *sentinel)
 {
     const struct redlock_target *target = &sentinel->target;
+    bool has_user = target->user[0] != '\0';
 
     if (target->password[0] == '\0') return;
-    put_head(sentinel, target->user[0] != '\0' ? "*3\r\n" : "*2\r\n");
+    put_text(sentinel, has_user ? "*3\r\n" : "*2\r\n");
     put_argument(sentinel, "AUTH");
-    if (target->user[0] != '\0') put_argument(sentinel, target->user);
+    if (has_user) put_argument(sentinel, target->user);
     put_argument(sentinel, target->password);
     sentinel->skipped = 1;
 }
@@ -210,12 +202,14 @@ static void put_question(const struct redlock_client *c, struct redlock_sentinel
 {
     const struct redlock_watched *watched = &c->sentinels->watched[sentinel->node];
 
-    sentinel->send_start = sentinel->send_end = 0;
+    sentinel->send_start = 0;
+    sentinel->send[0] = '\0';
     if (!sentinel->has_asked) put_login(sentinel);
-    put_head(sentinel, "*3\r\n");
+    put_text(sentinel, "*3\r\n");
     put_argument(sentinel, "SENTINEL");
     put_argument(sentinel, "MASTER");
     put_argument(sentinel, watched->name);
+    sentinel->send_end = (uint16_t)strlen(sentinel->send);
     sentinel->has_asked = true;
     sentinel->asked_turn = watched->turn;
     sentinel->alarm_at = now_us + sentinel_timeout_us(c);
@@ -490,19 +484,30 @@ static const struct redlock_sentinel *named_by_majority(const struct redlock_cli
     return NULL;
 }
 
-/* Why there is no majority, with the trouble of the first sentinel that has one. */
+static const char *words_about(const struct redlock_sentinel *sentinel)
+{
+    if (sentinel->error[0] != '\0') return sentinel->error;
+    return sentinel->state == SENTINEL_CONNECTING ? UNCONNECTED : "no answer";
+}
+
+/* Why there is no majority, with the error that most sentinels have. One may need a person, while
+ * the others are only restarting. */
 static void explain_no_majority(const struct redlock_client *c,
                                 const struct redlock_watched *watched, uint64_t turn, char *text,
                                 size_t room)
 {
-    const struct redlock_sentinel *trouble = NULL;
-    unsigned naming = 0;
+    const struct redlock_sentinel *list = &c->sentinels->list[watched->first], *trouble = NULL;
+    unsigned naming = 0, most = 0;
 
     for (unsigned i = 0; i < watched->count; i++) {
-        const struct redlock_sentinel *sentinel = &c->sentinels->list[watched->first + i];
-        bool names = sentinel->answered_turn >= turn && sentinel->master[0] != '\0';
+        bool names = list[i].answered_turn >= turn && list[i].master[0] != '\0';
+        unsigned alike = 0;
         naming += names;
-        if (!names && !trouble) trouble = sentinel;
+        for (unsigned j = i; j < watched->count; j++)
+            alike += strcmp(list[j].error, list[i].error) == 0;
+        if (names || alike <= most) continue;
+        trouble = &list[i];
+        most = alike;
     }
     text[0] = '\0';
     sentinel_append_number(text, room, naming);
@@ -514,9 +519,7 @@ static void explain_no_majority(const struct redlock_client *c,
     if (!trouble) return;
     sentinel_append(text, room, trouble->target.address);
     sentinel_append(text, room, ": ");
-    if (trouble->error[0] != '\0') sentinel_append(text, room, trouble->error);
-    else if (trouble->state == SENTINEL_CONNECTING) sentinel_append(text, room, UNCONNECTED);
-    else sentinel_append(text, room, "no answer");
+    sentinel_append(text, room, words_about(trouble));
 }
 
 static void note_master(struct redlock_client *c, unsigned node, struct redlock_watched *watched,

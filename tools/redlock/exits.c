@@ -11,7 +11,7 @@
 /* Another sentinel than the one that is named may be back by itself, and name the master. */
 static bool is_of_few_sentinels(const char *text)
 {
-    return strstr(text, " sentinels name ") && strncmp(text, "0 of ", 5) != 0;
+    return strstr(text, " sentinels name ") && text[0] != '0';
 }
 
 /* A wrong password is right only after somebody has done something; a node that is down may be back
