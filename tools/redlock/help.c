@@ -23,7 +23,7 @@ void help_print_version(const struct program *program)
 
 void help_print(const struct program *program)
 {
-    (void)fputs(program->help, stdout);
+    (void)print("%s", program->help);
 }
 
 /* "  -n, --node NODE         help", the later lines of help below its first. */

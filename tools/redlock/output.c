@@ -57,10 +57,11 @@ void say_of_resource(const char *format, ...)
 
 bool output_written(const char *what)
 {
-    errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout)) return true;
-    say("%s could not be written%s%s", what, errno ? ": " : "",
-        errno ? text_system_error(errno) : "");
+    int failure = fflush(stdout) == 0 ? 0 : errno;
+
+    if (failure == 0 && ferror(stdout)) failure = print_failure();
+    if (failure == 0) return true;
+    say("%s could not be written: %s", what, text_system_error(failure));
     return false;
 }
 

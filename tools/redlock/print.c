@@ -1,6 +1,7 @@
 #include "print.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -18,6 +19,7 @@ struct sink {
 };
 
 static struct sink page;
+static int failure;
 
 /* One "%...": */
 struct field {
@@ -30,8 +32,8 @@ static void put_bytes(struct sink *sink, const char *bytes, size_t size)
 {
     size_t room = sink->used < sink->size ? sink->size - sink->used : 0;
 
-    if (sink->file) (void)fwrite(bytes, 1, size, sink->file);
-    else if (room > 0) memcpy(sink->text + sink->used, bytes, size < room ? size : room);
+    if (sink->file && fwrite(bytes, 1, size, sink->file) < size) failure = errno;
+    if (room > 0) memcpy(sink->text + sink->used, bytes, size < room ? size : room);
     sink->used += size;
 }
 
@@ -189,6 +191,11 @@ void print_page(char *text, size_t size)
 size_t print_page_used(void)
 {
     return page.used < page.size ? page.used : page.size;
+}
+
+int print_failure(void)
+{
+    return failure;
 }
 
 int print(const char *format, ...)

@@ -20,6 +20,10 @@ void print_page(char *text, size_t size);
 
 size_t print_page_used(void);
 
+/* errno of the last write to a file that failed, which fflush(3) does not tell again. 0: none
+ * did. musl writes each line at once. */
+int print_failure(void);
+
 /* As printf, fprintf and snprintf: they return how many bytes there are, of a text how many there
  * would be with room for all. */
 int print(const char *format, ...) PRINT_LIKE(1, 2);

@@ -326,7 +326,7 @@ void status_json_permits(const struct permits *permits)
     assert(permits->count > 0);
     (void)print("\"permits\":%u,\"taken\":%u,\"slots\":[", permits->count, permits->taken);
     for (unsigned i = 0; i < permits->count; i++) {
-        (void)fputs(i > 0 ? ",{\"resource\":" : "{\"resource\":", stdout);
+        (void)print("%s{\"resource\":", i > 0 ? "," : "");
         json_text(stdout, permits->names[i]);
         (void)print(",");
         status_json(&permits->views[i]);

@@ -75,4 +75,16 @@ TEST(a_file_gets_the_same)
     (void)fclose(file);
 }
 
+TEST(why_a_file_got_nothing_is_kept)
+{
+    FILE *file = fopen("/dev/null", "r");
+
+    if (!file) abort();
+    CHECK(print_failure() == 0);
+    CHECK(print_to(file, "door") == 4);
+    errno = 0;
+    CHECK(print_failure() == EBADF);
+    (void)fclose(file);
+}
+
 TAP_MAIN
