@@ -229,6 +229,18 @@ late_is_told() {
 }
 check 'a node that is late is told when the next extension begins' late_is_told
 
+# Three of five have no vote any longer, so the others are not asked: that would be in vain.
+nobody_is_blamed() {
+    start run --no-ticket --guard 0 -t 3s --node-timeout 1s door-9 -- sleep 8
+    within 10 is_at_all door-9 || return 1
+    for k in 0 1 2; do ask $k REPLICAOF 127.0.0.1 1 >/dev/null; done
+    over "$started"
+    lost=$?
+    for k in 0 1 2; do ask $k REPLICAOF NO ONE >/dev/null; done
+    [ $lost = 123 ] && says 'door-9: kept without node 0 .*replica' && lines 0 'node [34] '
+}
+check 'a node that was not asked is not said to be late' nobody_is_blamed
+
 gone_at_the_end() {
     start run --guard 0 -t 30s --log-file "$directory/log" door-7 -- sh -c 'echo ready; sleep 1'
     within 10 prints ready || return 1

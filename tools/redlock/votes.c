@@ -31,6 +31,12 @@ static bool is_told(const struct session *session)
     return !session->output->verbose && !session->output->json;
 }
 
+/* A round that is lost as it begins asks nobody. */
+static bool asks_nobody(const struct redlock_round *round)
+{
+    return round->decided_at == round->started_at;
+}
+
 /* late: it has not answered before the next extension began. */
 static void watch_node(struct votes *votes, struct session *session, unsigned k, bool late)
 {
@@ -39,7 +45,7 @@ static void watch_node(struct votes *votes, struct session *session, unsigned k,
     const char *advice;
 
     assert(k < session->client.engine.node_count);
-    if (vote == REDLOCK_VOTE_PENDING) votes->pending |= bit;
+    if (vote == REDLOCK_VOTE_PENDING && !asks_nobody(&session->lock.round)) votes->pending |= bit;
     if (vote == REDLOCK_VOTE_GRANTED) session->missing &= (uint16_t)~bit;
     if ((session->missing & bit) || !(late || is_without(session, k))) return;
     session->missing |= bit;
