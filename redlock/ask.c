@@ -34,14 +34,12 @@ static bool is_word(const struct redlock_name *argument, const char *word)
  * answer would be taken for this one. */
 static bool changes_connection(const struct redlock_name *arguments, unsigned count)
 {
-    static const char words[][13] = {
-        "SELECT", "AUTH", "HELLO", "RESET", "QUIT", "MULTI", "EXEC", "DISCARD", "MONITOR", "SYNC",
-        "PSYNC", "REPLCONF", "SUBSCRIBE",
-        "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE"
-    };
+    static const char words[] =
+        "SELECT\0AUTH\0HELLO\0RESET\0QUIT\0MULTI\0EXEC\0DISCARD\0MONITOR\0SYNC\0PSYNC\0"
+        "REPLCONF\0SUBSCRIBE\0PSUBSCRIBE\0SSUBSCRIBE\0UNSUBSCRIBE\0PUNSUBSCRIBE\0SUNSUBSCRIBE\0";
 
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (is_word(&arguments[0], words[i])) return true;
+    for (const char *word = words; *word != '\0'; word += length_of(word, sizeof words) + 1)
+        if (is_word(&arguments[0], word)) return true;
     return count > 1 && is_word(&arguments[0], "CLIENT") && is_word(&arguments[1], "REPLY");
 }
 

@@ -332,18 +332,22 @@ static void put_trips(struct page *page)
                       REDLOCK_METRICS_TRIPS);
 }
 
-/* The order is that of enum redlock_trouble. */
-static const char trouble_names[][sizeof "max_clients"] = {
-    "", "new", "unreachable", "closed", "silent", "protocol", "restarted", "same_server", "replica",
-    "cluster", "sentinel",
-    "no_identity", "noauth", "wrongpass", "noperm", "loading", "readonly", "moved", "clusterdown",
-    "oom", "misconf",
-    "masterdown", "noreplicas", "busy", "noscript", "wrongtype", "max_clients", "denied", "ahead",
-    "other_error"
-};
-REDLOCK_STATIC_ASSERT(sizeof trouble_names / sizeof *trouble_names ==
-                          REDLOCK_TROUBLE_OTHER_ERROR + 1,
-                      "each has a name");
+/* In the order of enum redlock_trouble, each behind the NUL of the one before. */
+static const char trouble_names[] =
+    "\0new\0unreachable\0closed\0silent\0protocol\0restarted\0same_server\0replica\0cluster\0"
+    "sentinel\0no_identity\0noauth\0wrongpass\0noperm\0loading\0readonly\0moved\0clusterdown\0"
+    "oom\0misconf\0masterdown\0noreplicas\0busy\0noscript\0wrongtype\0max_clients\0denied\0"
+    "ahead\0other_error";
+
+static const char *name_of(enum redlock_trouble trouble)
+{
+    const char *name = trouble_names;
+
+    for (unsigned i = 0; i < (unsigned)trouble; i++)
+        name += length_of(name, sizeof trouble_names) + 1;
+    REDLOCK_ASSERT(name < trouble_names + sizeof trouble_names);
+    return name;
+}
 
 static void put_troubles(struct page *page, const struct redlock *r, uint64_t now_us)
 {
@@ -351,7 +355,7 @@ static void put_troubles(struct page *page, const struct redlock *r, uint64_t no
 
     begin_metric(page, series.name, "gauge", "Why a node has no vote, or its last error.");
     for (; series.node < page->m->node_count; series.node++) {
-        series.value = trouble_names[redlock_view_node(r, series.node, now_us).trouble];
+        series.value = name_of(redlock_view_node(r, series.node, now_us).trouble);
         if (*series.value != '\0') put_line(page, &series, "", 1, false);
     }
 }

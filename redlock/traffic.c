@@ -104,40 +104,42 @@ void redlock_use_events(struct redlock *r, struct redlock_event_ring *events,
 
 /* ---- Names, for people ---- */
 
-enum { SCRIPT_ARGUMENTS_MAX = 8 };
+enum { SCRIPT_WORDS_MAX = 60 };         /* Bytes of all words of a script. */
 
-/* The names of the script and of its arguments, with those of permits, which are the last. ""
- * follows them. */
-static const char *script_words(enum redlock_command command, unsigned i)
+/* Word i = 0.. of the names of the script and of its arguments, with those of permits, which are
+ * the last. "" follows them. */
+static const char *script_word(enum redlock_command command, unsigned i)
 {
-    static const char words[][1 + SCRIPT_ARGUMENTS_MAX][sizeof "acquire"] = {
-        { "acquire", "token", "ttl", "ticket", "life", "skew", "permits", "slot", "entry" },
-        { "restore", "token", "ttl", "ticket", "life", "skew", "permits", "slot" },
-        { "extend", "token", "ttl", "permits", "slot", "ticket", "life", "skew" },
-        { "release", "token", "entry", "permits", "slot" },
-        { "wait", "entry", "arrived", "life", "permits" },
-    };
+    const char *word;
 
     switch (command) {
-    case REDLOCK_COMMAND_ACQUIRE: return words[0][i];
-    case REDLOCK_COMMAND_RESTORE: return words[1][i];
-    case REDLOCK_COMMAND_EXTEND:  return words[2][i];
-    case REDLOCK_COMMAND_RELEASE: return words[3][i];
-    case REDLOCK_COMMAND_WAIT:    return words[4][i];
-    default:                      return "";
+    case REDLOCK_COMMAND_ACQUIRE:
+        word = "acquire\0token\0ttl\0ticket\0life\0skew\0permits\0slot\0entry\0";
+        break;
+    case REDLOCK_COMMAND_RESTORE:
+        word = "restore\0token\0ttl\0ticket\0life\0skew\0permits\0slot\0";
+        break;
+    case REDLOCK_COMMAND_EXTEND:
+        word = "extend\0token\0ttl\0permits\0slot\0ticket\0life\0skew\0";
+        break;
+    case REDLOCK_COMMAND_RELEASE: word = "release\0token\0entry\0permits\0slot\0"; break;
+    case REDLOCK_COMMAND_WAIT:    word = "wait\0entry\0arrived\0life\0permits\0"; break;
+    default:                      word = ""; break;
     }
+    for (; i > 0 && *word != '\0'; i--) word += length_of(word, SCRIPT_WORDS_MAX) + 1;
+    return word;
 }
 
 const char *redlock_script_name(enum redlock_command command)
 {
-    const char *name = script_words(command, 0);
+    const char *name = script_word(command, 0);
 
     return *name != '\0' ? name : NULL;
 }
 
 const char *redlock_argument_name(enum redlock_command command, unsigned i)
 {
-    const char *name = i < SCRIPT_ARGUMENTS_MAX ? script_words(command, 1 + i) : "";
+    const char *name = i < SCRIPT_WORDS_MAX ? script_word(command, 1 + i) : "";
 
     return *name != '\0' ? name : NULL;
 }

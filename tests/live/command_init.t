@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 # That of BusyBox knows no --kill-child.
 if ! unshare --pid --fork --mount-proc --kill-child true 2>/dev/null; then
-    for rule in 'zombies' 'orphans of others' 'signals' 'the end of all'; do
+    for rule in 'zombies' 'orphans of others' 'signals' 'the end of all' 'nothing is left to another'; do
         skip "as process 1: $rule" 'unshare (util-linux) makes no process namespace here'
     done
     finish
@@ -81,4 +81,12 @@ ends_while_waiting() {
 }
 check 'as process 1: SIGTERM ends the wait for the lock' ends_while_waiting
 
+# Process 1 is another, which reaps its own child alone.
+leaves_nothing() {
+    timeout 60 unshare --pid --fork --mount-proc --kill-child perl -e '
+        for (1 .. 3) { my $pid = fork // die; if ($pid == 0) { exec @ARGV or die } waitpid $pid, 0; $? == 0 or exit 3 }
+        my @left = grep { (split)[2] eq "Z" } map { open my $file, "<", $_; $file ? <$file> : () } glob "/proc/[0-9]*/stat";
+        print @left; exit @left' "$redlock" run --guard 0 left -- true
+}
+check 'below another process 1, which reaps nobody, it leaves no zombie' leaves_nothing
 finish

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,7 +15,9 @@ void occupy_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-        if (open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) != fd) exit(EXIT_TROUBLE);
+        if (open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) != fd &&
+            open("/", O_RDONLY) != fd)
+            exit(EXIT_TROUBLE);
     }
 }
 
@@ -35,15 +39,25 @@ bool open_pipe(int ends[2])
     return false;
 }
 
+/* What can be written takes PIPE_BUF bytes without waiting. */
+size_t write_patiently(int fd, const char *bytes, size_t size, int patience_ms)
+{
+    struct pollfd polled = { .fd = fd, .events = POLLOUT };
+    size_t used = 0;
+
+    assert(fd >= 0);
+    while (used < size) {
+        size_t piece = size - used < PIPE_BUF ? size - used : PIPE_BUF;
+        int ready = poll(&polled, 1, patience_ms);
+        ssize_t written = ready > 0 ? write(fd, bytes + used, piece) : -1;
+        if (ready == 0) errno = EAGAIN;
+        if (written > 0) used += (size_t)written;
+        else if (written < 0 && errno != EINTR) break;
+    }
+    return used;
+}
+
 bool write_all(int fd, const char *bytes, size_t size)
 {
-    assert(fd >= 0);
-    while (size > 0) {
-        ssize_t written = write(fd, bytes, size);
-        if (written < 0 && errno != EINTR) return false;
-        if (written <= 0) continue;
-        bytes += written;
-        size -= (size_t)written;
-    }
-    return true;
+    return write_patiently(fd, bytes, size, -1) == size;
 }

@@ -102,10 +102,9 @@ static bool write_line(const struct output *output, char *line, size_t size, siz
             told, sizeof told, output->log == LOG_JSON ? "\"dropped\":%u," : "dropped=%u ",
             (unsigned)dropped);
     size += parts[1].iov_len;
-    errno = EAGAIN;
     if (has_room(fd, size)) written = writev(fd, parts, 3);
-    if (written >= 0) errno = ENOSPC;
-    error = errno;
+    else                    errno = EAGAIN;
+    error = written < 0 ? errno : ENOSPC;
     (void)close(fd);
     errno = error;
     return written == (ssize_t)size;

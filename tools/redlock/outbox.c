@@ -4,12 +4,12 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "print.h"
 
 #include "../../redlock/redlock_client.h"
@@ -61,23 +61,6 @@ FILE *outbox_compose(void)
     return NULL;
 }
 
-/* The reader was killed, and nothing is kept waiting. */
-static bool write_alone(const char *text, size_t size)
-{
-    struct pollfd fd = { .fd = STDERR_FILENO, .events = POLLOUT };
-    ssize_t written = 1;
-
-    assert(outbox.may_wait);
-    while (size > 0 && written > 0 && poll(&fd, 1, PATIENCE_MS) == 1 && (fd.revents & POLLOUT)) {
-        written = write(STDERR_FILENO, text, size < PIPE_BUF ? size : PIPE_BUF);
-        if (written > 0) {
-            text += written;
-            size -= (size_t)written;
-        }
-    }
-    return size == 0;
-}
-
 void outbox_may_wait(bool may)
 {
     outbox.may_wait = may;
@@ -97,7 +80,8 @@ bool outbox_put(enum outlet outlet, const void *bytes, size_t size, uint32_t mar
     do sent = send(outbox.fd, &outbox.piece, sizeof outbox.piece.head + size, MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
     if (sent < 0 && errno != EAGAIN && errno != ENOBUFS && outbox.may_wait &&
-        outlet == OUTLET_STDERR && write_alone(outbox.piece.text, size))
+        outlet == OUTLET_STDERR &&
+        write_patiently(STDERR_FILENO, outbox.piece.text, size, PATIENCE_MS) == size)
         sent = (ssize_t)size;
     if (sent >= 0) outbox.dropped[outlet] = 0;
     else           outbox.dropped[outlet]++;
@@ -121,12 +105,13 @@ static bool wait_for(short events, uint64_t until_us)
 }
 
 /* The reader ends when it has written all. */
-void outbox_close(uint64_t until_us)
+bool outbox_close(uint64_t until_us)
 {
-    if (outbox.fd == 0) return;
+    if (outbox.fd == 0) return false;
     while (outbox.dropped[OUTLET_STDERR] > 0 && !outbox_put(OUTLET_STDERR, "", 0, 0) &&
            wait_for(POLLOUT, until_us)) {}
     (void)shutdown(outbox.fd, SHUT_WR);
     while (wait_for(0, until_us)) { }
     outbox_leave();
+    return redlock_now_us() < until_us;
 }

@@ -39,7 +39,8 @@ bool outbox_put(enum outlet outlet, const void *bytes, size_t size, uint32_t mar
  * killed, for which they may wait. */
 void outbox_may_wait(bool may);
 
-/* Nothing comes any more. Waits until all of it is written, or until_us. */
-void outbox_close(uint64_t until_us);
+/* Nothing comes any more. Waits until all of it is written, or until_us. True: the process at the
+ * other end has ended. */
+bool outbox_close(uint64_t until_us);
 
 #endif

@@ -4,9 +4,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
@@ -18,7 +20,13 @@
 #include "outbox.h"
 #include "tree.h"
 
-enum { PATIENCE_US = 2 * 1000 * 1000 };
+enum {
+    PATIENCE_US = 2 * 1000 * 1000,
+    /* What nobody reads is kept for so long after redlock and its guardian have ended. */
+    KEPT_S = 600
+};
+
+static pid_t writer;
 
 struct piece {
     struct outbox_head head;
@@ -26,9 +34,32 @@ struct piece {
 };
 
 /* In redlock's group: what a terminal sends to that is not meant for it. */
-static void ignore_signals(void)
+static void heed_signals(bool heeds)
 {
-    for (int number = 1; number < NSIG; number++) (void)signal(number, SIG_IGN);
+    for (int number = 1; number < NSIG; number++)
+        (void)signal(number, heeds ? SIG_DFL : SIG_IGN);
+}
+
+/* Redlock and its guardian have ended. */
+static bool is_alone(int reader)
+{
+    struct pollfd fd = { .fd = reader };
+
+    return poll(&fd, 1, 0) == 1 && (fd.revents & POLLHUP);
+}
+
+/* Nobody waits for what is still to be written when it is alone, so a signal may end it then. */
+static void write_to_stderr(int reader, const char *text, size_t size)
+{
+    unsigned seconds = 0;
+    size_t used = 0;
+
+    while ((used += write_patiently(STDERR_FILENO, text + used, size - used, 1000)) < size) {
+        if (errno != EAGAIN) return;
+        if (!is_alone(reader)) continue;
+        heed_signals(true);
+        if (++seconds >= KEPT_S) _exit(EXIT_SUCCESS);
+    }
 }
 
 /* Whoever waits for the end of redlock's standard output waits for redlock, not
@@ -48,7 +79,8 @@ static void take_name(void)
 #endif
 }
 
-static void deliver(const struct settings *settings, struct piece *piece, size_t size)
+static void deliver(const struct settings *settings, int reader, struct piece *piece,
+                    size_t size)
 {
     const struct outbox_head *head = &piece->head;
 
@@ -63,7 +95,7 @@ static void deliver(const struct settings *settings, struct piece *piece, size_t
     case OUTLET_STDERR:
         if (head->dropped > 0)
             say("%u messages were dropped here, for nobody read them", (unsigned)head->dropped);
-        (void)write_all(STDERR_FILENO, piece->text, size);
+        write_to_stderr(reader, piece->text, size);
         break;
     case OUTLET_COUNT: break;
     }
@@ -76,31 +108,31 @@ _Noreturn static void become_writer(const struct settings *settings, int reader)
 
     assert(reader >= 0);
     outbox_leave();
-    ignore_signals();
+    heed_signals(false);
     keep_only_stderr();
     take_name();
     while ((size = recv(reader, &piece, sizeof piece, 0)) > 0 || (size < 0 && errno == EINTR))
         if (size >= (ssize_t)sizeof piece.head)
-            deliver(settings, &piece, (size_t)size - sizeof piece.head);
+            deliver(settings, reader, &piece, (size_t)size - sizeof piece.head);
     _exit(EXIT_SUCCESS);
 }
 
 int writer_begin(const struct settings *settings)
 {
     int reader, error;
-    pid_t pid;
 
     if (!outbox_open(&reader)) return errno;
-    pid = fork();
+    writer = fork();
     error = errno;
-    if (pid == 0) become_writer(settings, reader);
+    if (writer == 0) become_writer(settings, reader);
     (void)close(reader);
-    if (pid > 0) tree_spare(pid);
-    else         outbox_leave();
-    return pid > 0 ? 0 : error;
+    if (writer > 0) tree_spare(writer);
+    else            outbox_leave();
+    return writer > 0 ? 0 : error;
 }
 
 void writer_end(void)
 {
-    outbox_close(redlock_now_us() + PATIENCE_US);
+    /* Its parent may reap nobody. */
+    if (outbox_close(redlock_now_us() + PATIENCE_US)) (void)waitpid(writer, NULL, 0);
 }

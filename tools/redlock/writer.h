@@ -6,8 +6,9 @@
  *                   outbox ---> writer ---> stderr, log, metrics
  *      guardian --/
  *
- * It ends when both have, and it has written what they told. No signal but SIGKILL ends it, and
- * then what is told is lost, no lock. */
+ * It ends when both have, and it has written what they told. Until then no signal but SIGKILL ends
+ * it, and then what is told is lost, no lock. What nobody reads it keeps for ten minutes after
+ * that, unless a signal ends it. */
 #ifndef WRITER_H
 #define WRITER_H
 

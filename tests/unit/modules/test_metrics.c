@@ -773,6 +773,20 @@ TEST(a_restart_is_counted_and_a_new_connection_to_the_same_server_is_not)
     TELLS("redlock_node_trouble{node=\"0\",trouble=\"restarted\"}", "1");
 }
 
+TEST(the_last_trouble_and_one_before_it_have_their_names)
+{
+    CLUSTER(N);
+    WATCH;
+    RUN_MS(5);
+    ENGINE(0)->nodes[1].trouble = REDLOCK_TROUBLE_OTHER_ERROR;
+    TELLS("redlock_node_trouble{node=\"1\",trouble=\"other_error\"}", "1");
+    strcpy(ENGINE(0)->nodes[1].error, "ERR max number of clients reached");
+    TELLS("redlock_node_trouble{node=\"1\",trouble=\"max_clients\"}", "1");
+    ENGINE(0)->nodes[1].trouble = REDLOCK_TROUBLE_NONE;
+    LOOK;
+    CHECK(!has_words("redlock_node_trouble{"));
+}
+
 TEST(metrics_that_begin_late_know_which_nodes_are_up_and_were_met)
 {
     CLUSTER(N);
