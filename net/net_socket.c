@@ -199,16 +199,16 @@ NET_API void net_close(int fd)
 
 NET_API const char *net_error_text(int error)
 {
-#define SOCKET_NUMBER(number, text) number,
+#define SOCKET_NUMBER(number, text) (int16_t)(number),
 #define SOCKET_TEXT(number, text) text "\0"
-    static const int numbers[] = { SOCKET_ERRORS(SOCKET_NUMBER) };
+    static const int16_t numbers[] = { SOCKET_ERRORS(SOCKET_NUMBER) };
     static const char texts[] = SOCKET_ERRORS(SOCKET_TEXT);
 #undef SOCKET_NUMBER
 #undef SOCKET_TEXT
     const char *text = texts;
 
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++, text += strlen(text) + 1)
-        if (numbers[i] == error) return text;
+        if (numbers[i] == (int16_t)error) return text;
     return "system error";
 }
 

@@ -194,18 +194,25 @@ static void put_gauge(struct page *page, const char *name, const char *help, uin
     put_metric(page, name, "gauge", help, number, false);
 }
 
-/* One counter for each value of a label. */
-static void put_series(struct page *page, struct series series, const char *const *values,
-                       unsigned count, const uint64_t *numbers)
+/* Text i = 0.. of texts that stand each behind the NUL of the one before. */
+static const char *text_at(const char *texts, unsigned i)
+{
+    for (; i > 0; i--) texts += length_of(texts, SIZE_MAX) + 1;
+    return texts;
+}
+
+/* One counter for each value of a label, which are texts as for text_at. */
+static void put_series(struct page *page, struct series series, const char *values, unsigned count,
+                       const uint64_t *numbers)
 {
     for (unsigned i = 0; i < count; i++) {
-        series.value = values[i];
+        series.value = text_at(values, i);
         put_line(page, &series, "", numbers[i], false);
     }
 }
 
 static void put_counters(struct page *page, const struct series *series, const char *help,
-                         const char *const *values, unsigned count, const uint64_t *numbers)
+                         const char *values, unsigned count, const uint64_t *numbers)
 {
     begin_metric(page, series->name, "counter", help);
     put_series(page, *series, values, count, numbers);
@@ -213,9 +220,8 @@ static void put_counters(struct page *page, const struct series *series, const c
 
 /* ---- Metrics ---- */
 
-static const char *const outcomes[] = {
-    "ok", "taken", "no_quorum", "too_late", "lost", "timeout", "cancelled", "error"
-};
+static const char outcomes[] =
+    "ok\0taken\0no_quorum\0too_late\0lost\0timeout\0cancelled\0error";
 
 static void put_build(struct page *page, uint64_t wall_us)
 {
@@ -263,7 +269,7 @@ static void put_acquires(struct page *page)
     for (unsigned i = 0; i < REDLOCK_METRICS_OUTCOMES; i++) {
         uint64_t count = i <= OUTCOME_NO_QUORUM || i == OUTCOME_TIMEOUT;
         for (unsigned j = 0; j <= REDLOCK_METRICS_TIMES; j++) count |= page->m->acquires[i][j];
-        series.value = outcomes[i];
+        series.value = text_at(outcomes, i);
         if (count > 0)
             put_histogram(page, &series, page->m->acquires[i], metrics_times(),
                           REDLOCK_METRICS_TIMES);
@@ -285,9 +291,6 @@ static void put_holds(struct page *page)
 
 static void put_operations(struct page *page)
 {
-    static const char *const releases[] = { "confirmed", "owed", "lost" };
-    static const char *const reasons[] = { "expired", "refused", "no_quorum" };
-    static const char *const kinds[] = { "heard", "timer" };
     const struct redlock_metrics *m = page->m;
     const struct series attempts = {
         .name = "redlock_attempts_total", .label = "outcome", .node = NO_NODE
@@ -306,15 +309,17 @@ static void put_operations(struct page *page)
     put_counters(page, &attempts, "Rounds to acquire.", outcomes, OUTCOME_TOO_LATE + 1,
                  m->attempts);
     put_counters(page, &extensions, "Rounds to extend.", outcomes, OUTCOME_LOST + 1, m->extensions);
-    put_counters(page, &released, "Releases.", releases, RELEASE_LOST + 1, m->releases);
-    put_counters(page, &lost, "Locks that ended without a release.", reasons, LOSS_NO_QUORUM + 1,
-                 m->losses);
-    put_counters(page, &woken, "Attempts behind a pause.", kinds, WAKE_UP_TIMER + 1, m->wake_ups);
+    put_counters(page, &released, "Releases.", "confirmed\0owed\0lost", RELEASE_LOST + 1,
+                 m->releases);
+    put_counters(page, &lost, "Locks that ended without a release.", "expired\0refused\0no_quorum",
+                 LOSS_NO_QUORUM + 1, m->losses);
+    put_counters(page, &woken, "Attempts behind a pause.", "heard\0timer",
+                 WAKE_UP_TIMER + 1, m->wake_ups);
 }
 
 static void put_votes(struct page *page)
 {
-    static const char *const votes[] = { "granted", "refused", "unknown", "not_asked", "late" };
+    static const char votes[] = "granted\0refused\0unknown\0not_asked\0late";
     struct series series = { .name = "redlock_votes_total", .label = "vote" };
 
     begin_metric(page, series.name, "counter", "Votes on rounds to acquire and to extend.");
@@ -332,22 +337,12 @@ static void put_trips(struct page *page)
                       REDLOCK_METRICS_TRIPS);
 }
 
-/* In the order of enum redlock_trouble, each behind the NUL of the one before. */
+/* In the order of enum redlock_trouble. */
 static const char trouble_names[] =
     "\0new\0unreachable\0closed\0silent\0protocol\0restarted\0same_server\0replica\0cluster\0"
     "sentinel\0no_identity\0noauth\0wrongpass\0noperm\0loading\0readonly\0moved\0clusterdown\0"
     "oom\0misconf\0masterdown\0noreplicas\0busy\0noscript\0wrongtype\0max_clients\0denied\0"
     "ahead\0other_error";
-
-static const char *name_of(enum redlock_trouble trouble)
-{
-    const char *name = trouble_names;
-
-    for (unsigned i = 0; i < (unsigned)trouble; i++)
-        name += length_of(name, sizeof trouble_names) + 1;
-    REDLOCK_ASSERT(name < trouble_names + sizeof trouble_names);
-    return name;
-}
 
 static void put_troubles(struct page *page, const struct redlock *r, uint64_t now_us)
 {
@@ -355,7 +350,7 @@ static void put_troubles(struct page *page, const struct redlock *r, uint64_t no
 
     begin_metric(page, series.name, "gauge", "Why a node has no vote, or its last error.");
     for (; series.node < page->m->node_count; series.node++) {
-        series.value = name_of(redlock_view_node(r, series.node, now_us).trouble);
+        series.value = text_at(trouble_names, redlock_view_node(r, series.node, now_us).trouble);
         if (*series.value != '\0') put_line(page, &series, "", 1, false);
     }
 }

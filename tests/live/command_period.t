@@ -115,6 +115,18 @@ fails_once() {
 }
 check 'a job that has failed has run' fails_once
 
+# The one host has no such command, and must not keep the other from it.
+cannot_run() {
+    : >"$directory/no-program"
+    for words in './missing.sh 127' 'no-such-program 127' "$directory/no-program 126"; do
+        is "${words##* }" run --guard 0 --once-per 1h rare "${words% *}" && says 'cannot run ' && [ -z "$(most GET 'rare#done')" ] || return 1
+    done
+    is 127 run --guard 0 --json --once-per 1h rare no-such-program && json err '$j->{reason} eq "command not run" && $j->{error} =~ /^No such/' || return 1
+    (cd "$directory" && mkdir -p some && printf '#!/bin/sh\nexit 9\n' >rare.sh && chmod +x rare.sh && PATH=$PATH:some: exec "$redlock" run --guard 0 --once-per 1h rare rare.sh)
+    [ $? = 9 ]
+}
+check 'a job that this host cannot run has not run' cannot_run
+
 until_done() {
     is 7 run --guard 0 --once-per 30d --retry-until-done job-4 -- sh -c 'exit 7' &&
     is 0 run --guard 0 --once-per 30d --retry-until-done job-4 -- true &&

@@ -3,8 +3,10 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
-#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -12,6 +14,7 @@
 #endif
 
 #include "descriptors.h"
+#include "print.h"
 #include "signals.h"
 
 /* ---- Start ---- */
@@ -43,6 +46,24 @@ _Noreturn static void become_program(char **program, pid_t parent, int report)
     error = errno;
     while (write(report, &error, sizeof error) < 0 && errno == EINTR) { }
     _exit(127);
+}
+
+/* As execvp() looks for it, which has a PATH of its own where there is none. */
+int child_find(const char *name)
+{
+    const char *path = getenv("PATH");
+    char file[PATH_MAX];
+
+    if (strchr(name, '/')) return access(name, X_OK) == 0 ? 0 : errno;
+    while (path) {
+        size_t size = strcspn(path, ":");
+        (void)print_text(file, sizeof file, "%.*s/%s", size > 0 ? (int)size : 1,
+                         size > 0 ? path : ".", name);
+        if (access(file, X_OK) == 0) return 0;
+        if (path[size] == '\0') return errno;
+        path += size + 1;
+    }
+    return 0;
 }
 
 int child_prepare(struct child *child)

@@ -17,6 +17,9 @@ struct child {
     bool has_siblings;
 };
 
+/* Can a program of that name be run, as far as its file tells? Returns 0 or an errno. */
+int child_find(const char *name);
+
 /* Opens all that child_start() needs. Returns 0 or an errno. */
 int child_prepare(struct child *child);
 

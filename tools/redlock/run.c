@@ -502,9 +502,17 @@ static int finish_run(struct run *run)
     return EXIT_LOST;
 }
 
+/* A mark that this host cannot live up to would keep all others from it. */
+static int mark_period(struct run *run)
+{
+    int error = child_find(run->holding->program[0]);
+
+    return error ? report_start(run, error) : once_ask(&run->once, run->session);
+}
+
 static int run_with_lock(struct run *run)
 {
-    int code = run->settings->once_per_ms > 0 ? once_ask(&run->once, run->session) : 0;
+    int code = run->settings->once_per_ms > 0 ? mark_period(run) : 0;
 
     if (code == 0) code = run_to_its_end(run);
     if (code) {
