@@ -195,11 +195,28 @@ static void note_token(struct stage *stage, unsigned client)
     stage->tokens[place].client = client;
 }
 
+static enum redlock_vote vote_in(const struct redlock_event *event)
+{
+    return event->kind == REDLOCK_EVENT_HEARD || event->kind == REDLOCK_EVENT_UNANSWERED
+               ? event->vote
+               : REDLOCK_VOTE_PENDING;
+}
+
+static enum redlock_status status_in(const struct redlock_event *event)
+{
+    switch (event->kind) {
+    case REDLOCK_EVENT_VERDICT: return event->status;
+    case REDLOCK_EVENT_ENDED:   return event->status;
+    default:                    return REDLOCK_OK;
+    }
+}
+
 static void note_event(struct stage *stage, unsigned client, const struct redlock_event *event)
 {
     mix(stage, stage_now_us(stage));
     mix(stage, (uint64_t)client << 32 | (uint64_t)event->kind << 24 |
-                   (uint64_t)event->session << 16 | (uint64_t)event->vote << 8 | event->status);
+                   (uint64_t)event->session << 16 | (uint64_t)vote_in(event) << 8 |
+                   status_in(event));
     if (event->kind == REDLOCK_EVENT_SENT && event->command == REDLOCK_COMMAND_ACQUIRE)
         note_token(stage, client);
     if (event->kind != REDLOCK_EVENT_VERDICT) return;
@@ -470,7 +487,8 @@ static const char *act_write(struct stage *stage, const struct stage_action *act
 
 static const char *act_write_blindly(struct stage *stage, const struct stage_action *action)
 {
-    if (stage->won[action->client].ttl_ms == 0) return "it has never held the lock";
+    if (stage->won[action->client].kind != REDLOCK_EVENT_VERDICT)
+        return "it has never held the lock";
     write_to_resource(stage, action->client);
     return "";
 }

@@ -141,7 +141,7 @@ static unsigned rule_of(const struct redlock_event *event)
     case REDLOCK_EVENT_UNANSWERED:   return 4;
     case REDLOCK_EVENT_OWED:
     case REDLOCK_EVENT_CLEARED:      return 5;
-    case REDLOCK_EVENT_READY: return event->is_new_server ? 11 : rule_of_trouble(event->trouble);
+    case REDLOCK_EVENT_READY:        return event->is_new_server ? 11 : 0;
     case REDLOCK_EVENT_DISCONNECTED: return rule_of_trouble(event->trouble);
     case REDLOCK_EVENT_SENT:         return event->command == REDLOCK_COMMAND_RELEASE ? 7 : 0;
     case REDLOCK_EVENT_ENDED:        return event->status == REDLOCK_EXTENSION_LIMIT ? 13 : 0;
@@ -194,6 +194,13 @@ static void write_verdict(struct text *text, const struct playground *world,
     write_votes(text, event);
 }
 
+static uint64_t ticket_in(const struct redlock_event *event)
+{
+    return event->kind == REDLOCK_EVENT_HEARD || event->kind == REDLOCK_EVENT_VERDICT
+               ? event->ticket
+               : 0;
+}
+
 static void write_what_belongs(struct text *text, const struct playground *world,
                                const struct redlock_event *event)
 {
@@ -209,7 +216,7 @@ static void write_what_belongs(struct text *text, const struct playground *world
     if (event->kind == REDLOCK_EVENT_PHASE) json_text(text, "phase", name_of_phase(event->phase));
     if (event->kind == REDLOCK_EVENT_ENDED)
         json_text(text, "status", redlock_status_text(event->status));
-    if (event->ticket > 0) json_number(text, "ticket", (int64_t)event->ticket);
+    if (ticket_in(event) > 0) json_number(text, "ticket", (int64_t)ticket_in(event));
     if (event->kind == REDLOCK_EVENT_READY) json_bool(text, "isNewServer", event->is_new_server);
 }
 

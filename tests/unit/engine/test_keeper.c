@@ -367,7 +367,7 @@ static struct redlock_event ring[8];
 static void expect_end(enum redlock_status status)
 {
     struct redlock_event event;
-    CHECK(redlock_next_event(&events, &event));
+    CHECK(redlock_next_event(&events, &event) && event.kind == REDLOCK_EVENT_ENDED);
     CHECK_STR(redlock_status_text(event.status), redlock_status_text(status));
 }
 
