@@ -149,15 +149,16 @@ static unsigned count_of(uint16_t set)
     return count;
 }
 
-void stage_arithmetic(const struct stage *stage, const struct redlock_event *verdict, char *text,
+void stage_arithmetic(const struct stage *stage, const struct redlock_event *event, char *text,
                       size_t size)
 {
+    const struct redlock_event_verdict *verdict = &event->as.verdict;
     const unsigned long long tenths = (verdict->elapsed_us + 50) / 100,
                              drift = (verdict->drift_us + 50) / 100;
     const unsigned long long valid = verdict->validity_us / 100;
     snprintf(text, size, "%u - %llu.%llu - %llu.%llu = %llu.%llu ms valid, %u of %u",
              (unsigned)verdict->ttl_ms, tenths / 10, tenths % 10, drift / 10, drift % 10,
-             valid / 10, valid % 10, count_of(verdict->granted), stage->settings.nodes);
+             valid / 10, valid % 10, count_of(event->granted), stage->settings.nodes);
 }
 
 /* ---- Hash: FNV-1a, byte by byte from the lowest, alike on every machine ---- */
@@ -198,15 +199,15 @@ static void note_token(struct stage *stage, unsigned client)
 static enum redlock_vote vote_in(const struct redlock_event *event)
 {
     return event->kind == REDLOCK_EVENT_HEARD || event->kind == REDLOCK_EVENT_UNANSWERED
-               ? event->vote
+               ? event->as.message.vote
                : REDLOCK_VOTE_PENDING;
 }
 
 static enum redlock_status status_in(const struct redlock_event *event)
 {
     switch (event->kind) {
-    case REDLOCK_EVENT_VERDICT: return event->status;
-    case REDLOCK_EVENT_ENDED:   return event->status;
+    case REDLOCK_EVENT_VERDICT: return event->as.verdict.status;
+    case REDLOCK_EVENT_ENDED:   return event->as.status;
     default:                    return REDLOCK_OK;
     }
 }
@@ -221,7 +222,7 @@ static void note_event(struct stage *stage, unsigned client, const struct redloc
         note_token(stage, client);
     if (event->kind != REDLOCK_EVENT_VERDICT) return;
     stage->verdict[client] = *event;
-    if (event->status != REDLOCK_OK) return;
+    if (event->as.verdict.status != REDLOCK_OK) return;
     stage->won[client] = *event;
     if (event->command == REDLOCK_COMMAND_ACQUIRE) stage->won_at_us[client] = stage_now_us(stage);
 }
