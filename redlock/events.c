@@ -40,13 +40,6 @@ struct redlock_event *event_begin(const struct redlock *r, const struct redlock_
     return event;
 }
 
-static void add_round(struct redlock_event *event, const struct redlock_round *round)
-{
-    event->command = (enum redlock_command)round->command;
-    event->ttl_ms = round->ttl_ms;
-    event->drift_us = round->drift_us;
-}
-
 void event_add_votes(struct redlock_event *event, const struct redlock_round *round)
 {
     event->granted = round->granted;
@@ -55,15 +48,22 @@ void event_add_votes(struct redlock_event *event, const struct redlock_round *ro
     event->not_asked = round->not_asked;
 }
 
-/* The arithmetic of a verdict: validity = ttl - elapsed - drift, and the vote of each node. */
-REDLOCK_WRAPS static void add_verdict(struct redlock_event *event, const struct redlock_lock *lock,
-                                      uint64_t now_us)
+/* Its command, and the vote of each node. */
+static void add_round(struct redlock_event *event, const struct redlock_round *round)
 {
-    add_round(event, &lock->round);
-    event_add_votes(event, &lock->round);
-    event->elapsed_us = now_us - lock->round.started_at;
-    event->validity_us = round_validity_us(&lock->round, now_us);
-    event->ticket = lock->has_ticket && event->status == REDLOCK_OK ? lock->ticket : 0;
+    event->command = (enum redlock_command)round->command;
+    event_add_votes(event, round);
+}
+
+REDLOCK_WRAPS static void add_verdict(struct redlock_event *event, const struct redlock_lock *lock,
+                                      enum redlock_status status, uint64_t now_us)
+{
+    event->as.verdict = (struct redlock_event_verdict){
+        .status = status, .ttl_ms = lock->round.ttl_ms, .drift_us = lock->round.drift_us,
+        .elapsed_us = now_us - lock->round.started_at,
+        .validity_us = round_validity_us(&lock->round, now_us),
+        .ticket = lock->has_ticket && status == REDLOCK_OK ? lock->ticket : 0
+    };
 }
 
 static bool begins_round(enum redlock_phase phase)
@@ -72,23 +72,32 @@ static bool begins_round(enum redlock_phase phase)
            phase == REDLOCK_PHASE_RELEASING || phase == REDLOCK_PHASE_INSPECTING;
 }
 
+static void add_phase(struct redlock_event *event, const struct redlock_round *round,
+                      enum redlock_phase phase)
+{
+    event->as.phase = (struct redlock_event_phase){ .phase = phase };
+    if (begins_round(phase)) {
+        event->command = (enum redlock_command)round->command;
+        event->as.phase.ttl_ms = round->ttl_ms;
+        event->as.phase.drift_us = round->drift_us;
+    }
+}
+
 /* The facts about a lock. */
 static void add_note(struct redlock_event *event, const struct redlock_lock *lock, unsigned detail,
                      uint64_t now_us)
 {
     switch (event->kind) {
     case REDLOCK_EVENT_PHASE:
-        event->phase = (enum redlock_phase)detail;
-        if (begins_round(event->phase)) add_round(event, &lock->round);
+        add_phase(event, &lock->round, (enum redlock_phase)detail);
         break;
     case REDLOCK_EVENT_VERDICT:
-        event->status = (enum redlock_status)detail;
-        add_verdict(event, lock, now_us);
+        add_round(event, &lock->round);
+        add_verdict(event, lock, (enum redlock_status)detail, now_us);
         break;
     case REDLOCK_EVENT_ENDED:
-        event->status = (enum redlock_status)detail;
-        event->command = (enum redlock_command)lock->round.command;
-        event_add_votes(event, &lock->round);
+        add_round(event, &lock->round);
+        event->as.status = (enum redlock_status)detail;
         break;
     case REDLOCK_EVENT_FORGOTTEN: break;
     default:                    event->session = (uint8_t)detail; break;
@@ -98,9 +107,13 @@ static void add_note(struct redlock_event *event, const struct redlock_lock *loc
 static void add_session(struct redlock_event *event, const struct redlock_node *node,
                         uint64_t now_us)
 {
-    if (event->kind == REDLOCK_EVENT_DISCONNECTED)
-        event->trouble = (enum redlock_trouble)node->trouble;
-    if (event->kind == REDLOCK_EVENT_READY) event->is_new_server = node->met_at == now_us;
+    switch (event->kind) {
+    case REDLOCK_EVENT_READY: event->as.is_new_server = node->met_at == now_us; break;
+    case REDLOCK_EVENT_DISCONNECTED:
+        event->as.trouble = (enum redlock_trouble)node->trouble;
+        break;
+    default: break;
+    }
 }
 
 void event_write_note(const struct redlock *r, const struct redlock_lock *lock,
@@ -118,7 +131,7 @@ void event_write_moved(const struct redlock *r, const struct redlock_lock *to,
 {
     struct redlock_event *event = event_begin(r, to, REDLOCK_EVENT_MOVED, REDLOCK_NO_SESSION);
 
-    if (event) event->was = from;
+    if (event) event->as.was = from;
 }
 
 bool redlock_next_event(struct redlock_event_ring *events, struct redlock_event *event)

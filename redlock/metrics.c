@@ -197,14 +197,15 @@ static void count_answer(struct redlock_metrics *m, struct redlock_metered *lock
 {
     bool is_asked =
         event->command == REDLOCK_COMMAND_ACQUIRE || event->command == REDLOCK_COMMAND_EXTEND;
+    enum redlock_vote vote = event->as.message.vote;
 
-    if (lock && event->command == REDLOCK_COMMAND_WAIT && event->number == -2)
+    if (lock && event->command == REDLOCK_COMMAND_WAIT && event->as.message.number == -2)
         lock->woken |= (uint16_t)(1u << event->session);
-    if (!is_asked || event->vote == REDLOCK_VOTE_PENDING) return;
+    if (!is_asked || vote == REDLOCK_VOTE_PENDING) return;
     count_vote(m, lock, event->session,
-               event->vote == REDLOCK_VOTE_GRANTED   ? METRIC_GRANTED
-               : event->vote == REDLOCK_VOTE_REFUSED ? METRIC_REFUSED
-                                                     : METRIC_UNKNOWN);
+               vote == REDLOCK_VOTE_GRANTED   ? METRIC_GRANTED
+               : vote == REDLOCK_VOTE_REFUSED ? METRIC_REFUSED
+                                              : METRIC_UNKNOWN);
 }
 
 /* ---- Nodes ---- */
@@ -214,7 +215,7 @@ static void begin_trip(struct redlock_metrics *m, const struct redlock_event *ev
     struct redlock_trip *trip = &m->nodes[event->session];
 
     if (trip->to_come > 0 || !event->lock) return;
-    trip->to_come = event->to_come;
+    trip->to_come = event->as.message.to_come;
     trip->began_at = event->at_us;
 }
 
@@ -234,7 +235,7 @@ static void count_node(struct redlock_metrics *m, const struct redlock_event *ev
     node->to_come = 0;
     node->is_up = event->kind == REDLOCK_EVENT_READY;
     if (!node->is_up) return;
-    if (event->is_new_server && node->was_met) m->restarts[event->session]++;
+    if (event->as.is_new_server && node->was_met) m->restarts[event->session]++;
     node->was_met = true;
 }
 
@@ -301,7 +302,7 @@ static void begin_round(struct redlock_metrics *m, struct redlock_metered *lock,
 static void enter_phase(struct redlock_metrics *m, struct redlock_metered *lock,
                         const struct redlock_event *event)
 {
-    enum redlock_phase phase = event->phase;
+    enum redlock_phase phase = event->as.phase.phase;
 
     if (begins_to_acquire(lock, phase)) {
         lock->is_acquiring = true;
@@ -322,7 +323,7 @@ static void enter_phase(struct redlock_metrics *m, struct redlock_metered *lock,
 static void count_phase(struct redlock_metrics *m, struct redlock_metered *lock,
                         const struct redlock_event *event)
 {
-    enum redlock_phase phase = event->phase;
+    enum redlock_phase phase = event->as.phase.phase;
     bool is_new = phase != REDLOCK_PHASE_IDLE && phase != REDLOCK_PHASE_INSPECTING;
 
     if (!lock && is_new) lock = take_slot(m, event->lock);
@@ -332,7 +333,7 @@ static void count_phase(struct redlock_metrics *m, struct redlock_metered *lock,
 
 static void hold(struct redlock_metered *lock, const struct redlock_event *event)
 {
-    uint64_t until = event->at_us + event->validity_us;
+    uint64_t until = event->at_us + event->as.verdict.validity_us;
 
     if (!lock->is_held) lock->held_at = event->at_us;
     if (!lock->is_held || lock->valid_until < until) lock->valid_until = until;
@@ -343,31 +344,35 @@ static void hold(struct redlock_metered *lock, const struct redlock_event *event
 static void count_extension(struct redlock_metrics *m, struct redlock_metered *lock,
                             const struct redlock_event *event)
 {
-    m->extensions[outcome_of(event->status)]++;
+    const struct redlock_event_verdict *verdict = &event->as.verdict;
+
+    m->extensions[outcome_of(verdict->status)]++;
     if (!lock || !lock->is_held) return;
     observe(
         m->parts_left, metrics_parts(), REDLOCK_METRICS_PARTS,
-        millionths_of(between(event->at_us, lock->valid_until), (uint64_t)event->ttl_ms * 1000));
-    lock->failure = event->status == REDLOCK_TAKEN ? LOSS_REFUSED : LOSS_NO_QUORUM;
+        millionths_of(between(event->at_us, lock->valid_until), (uint64_t)verdict->ttl_ms * 1000));
+    lock->failure = verdict->status == REDLOCK_TAKEN ? LOSS_REFUSED : LOSS_NO_QUORUM;
 }
 
 /* Until it is held, the reason why the last attempt was lost. */
 static void count_attempt(struct redlock_metrics *m, struct redlock_metered *lock,
-                          const struct redlock_event *event)
+                          enum redlock_status status)
 {
-    m->attempts[outcome_of(event->status)]++;
-    if (lock) lock->failure = event->status == REDLOCK_NO_QUORUM ? LOSS_NO_QUORUM : LOSS_EXPIRED;
+    m->attempts[outcome_of(status)]++;
+    if (lock) lock->failure = status == REDLOCK_NO_QUORUM ? LOSS_NO_QUORUM : LOSS_EXPIRED;
 }
 
 static void count_verdict(struct redlock_metrics *m, struct redlock_metered *lock,
                           const struct redlock_event *event)
 {
+    const struct redlock_event_verdict *verdict = &event->as.verdict;
+
     count_silent_votes(m, lock, event);
-    if (event->command == REDLOCK_COMMAND_ACQUIRE) count_attempt(m, lock, event);
+    if (event->command == REDLOCK_COMMAND_ACQUIRE) count_attempt(m, lock, verdict->status);
     else                                           count_extension(m, lock, event);
-    if (event->ticket > 0) m->ticket = event->ticket;
-    if (event->status == REDLOCK_OK && !lock) lock = take_slot(m, event->lock);
-    if (event->status == REDLOCK_OK && lock)  hold(lock, event);
+    if (verdict->ticket > 0) m->ticket = verdict->ticket;
+    if (verdict->status == REDLOCK_OK && !lock) lock = take_slot(m, event->lock);
+    if (verdict->status == REDLOCK_OK && lock)  hold(lock, event);
 }
 
 static void end_release(struct redlock_metrics *m, struct redlock_metered *lock,
@@ -375,7 +380,7 @@ static void end_release(struct redlock_metrics *m, struct redlock_metered *lock,
 {
     bool is_confirmed = metrics_count_of(event->granted) >= redlock_quorum(m->node_count);
 
-    if (event->status == REDLOCK_LOST) {
+    if (event->as.status == REDLOCK_LOST) {
         m->releases[RELEASE_LOST]++;
         if (lock->releasing == RELEASING_HELD) m->losses[LOSS_REFUSED]++;
     } else {
@@ -388,13 +393,14 @@ static void end_release(struct redlock_metrics *m, struct redlock_metered *lock,
 static void count_end(struct redlock_metrics *m, struct redlock_metered *lock,
                       const struct redlock_event *event)
 {
-    bool lacks_votes = lock && event->status == REDLOCK_TIMEOUT && lock->failure == LOSS_NO_QUORUM;
+    enum redlock_status status = event->as.status;
+    bool lacks_votes = lock && status == REDLOCK_TIMEOUT && lock->failure == LOSS_NO_QUORUM;
 
     if (!lock) return;
     if (event->command == REDLOCK_COMMAND_ACQUIRE || event->command == REDLOCK_COMMAND_EXTEND)
         count_silent_votes(m, lock, event);
     if (lock->is_acquiring)
-        observe(m->acquires[outcome_of(lacks_votes ? REDLOCK_NO_QUORUM : event->status)],
+        observe(m->acquires[outcome_of(lacks_votes ? REDLOCK_NO_QUORUM : status)],
                 metrics_times(), REDLOCK_METRICS_TIMES, between(lock->began_at, event->at_us));
     lock->is_acquiring = false;
     if (lock->releasing) end_release(m, lock, event);
@@ -417,7 +423,7 @@ static void move(struct redlock_metrics *m, const struct redlock_event *event)
     struct redlock_metered *from, *to = find(m, event->lock), moved;
 
     if (to) remove_slot(m, to);
-    from = find(m, event->was);
+    from = find(m, event->as.was);
     if (!from) return;
     moved = *from;
     moved.lock = event->lock;

@@ -899,32 +899,29 @@ void redlock_value(const struct redlock *r, const struct redlock_lock *lock,
 
 /* ---- Events: the engine's actions and findings, as they happen ---- */
 
+/* Each kind names the fields that it has in front of the union of struct redlock_event, beside
+ * at_us and, for a lock, round. */
 enum redlock_event_kind {
     REDLOCK_EVENT_CONNECTED,    /* A connection is established: session. */
-    REDLOCK_EVENT_READY,        /* The handshake is over: session; is_new_server. */
-    /* The connection is lost, or could not be made: session, trouble. */
-    REDLOCK_EVENT_DISCONNECTED,
-    /* A command went into the send buffer: session, lock, command, form, to_come, votes. */
+    REDLOCK_EVENT_READY,        /* The handshake is over: session. */
+    REDLOCK_EVENT_DISCONNECTED, /* The connection is lost, or could not be made: session. */
+    /* A command went into the send buffer: session, lock, command, the votes. */
     REDLOCK_EVENT_SENT,
-    /* An answer: session, lock, command, form, answer, trouble, number, ticket, vote,
-     * the votes, to_come. */
-    REDLOCK_EVENT_HEARD,
-    /* The connection was lost before the answer came: session, lock, command, vote, the votes. */
+    REDLOCK_EVENT_HEARD,        /* An answer: session, lock, command, the votes. */
+    /* The connection was lost before the answer came: session, lock, command, the votes. */
     REDLOCK_EVENT_UNANSWERED,
-    /* lock, phase. ACQUIRING, EXTENDING, RELEASING and INSPECTING begin a round, with round,
-     * command and, for the first two, ttl_ms and drift_us. */
+    /* lock has entered a phase. ACQUIRING, EXTENDING, RELEASING and INSPECTING begin a round, and
+     * have its command. */
     REDLOCK_EVENT_PHASE,
-    /* A round to acquire or to extend is decided: lock, command, status, the votes and the
-     * arithmetic, and the ticket of a lock that was won with one. */
+    /* A round to acquire or to extend is decided: lock, command, the votes. */
     REDLOCK_EVENT_VERDICT,
     REDLOCK_EVENT_OWED,         /* A release is to be sent: lock, session. */
     REDLOCK_EVENT_CLEARED,      /* Nothing of the lock is on the node any longer: lock, session. */
     /* A node reports that it is the lock's turn: lock, session (not the subscription's). */
     REDLOCK_EVENT_WOKEN,
-    /* The status of the lock is known: lock, status, and its last round's command and votes. */
+    /* The status of the lock is known: lock, and its last round's command and votes. */
     REDLOCK_EVENT_ENDED,
-    /* After redlock_move, which redlock_part and redlock_release use: lock (its
-     * new address), was. */
+    /* lock has this address from now on. redlock_move, redlock_part and redlock_release move it. */
     REDLOCK_EVENT_MOVED,
     REDLOCK_EVENT_FORGOTTEN,    /* After redlock_forget: lock. Another may soon have its address. */
     /* A durable node has lost its memory (see enum redlock_memory): session. */
@@ -993,39 +990,62 @@ enum redlock_phase {
 
 enum { REDLOCK_NO_SESSION = 255 };
 
-/* A field that is not named with its kind above is 0, and session is NO_SESSION if the event is
- * only about a lock. */
+/* A command and its answer. SENT has form and to_come, and UNANSWERED has vote as well. Their other
+ * fields are 0. */
+struct redlock_event_message {
+    enum redlock_form form;
+    enum redlock_answer answer;
+    enum redlock_trouble trouble;       /* NONE unless the answer is an ERROR. */
+    /* PENDING: it was no vote on the last round, or arrived after its end. */
+    enum redlock_vote vote;
+    uint16_t to_come;       /* Answers that the session still owes, with that to a new command. */
+    /* An integer reply. If a script that acquires refuses, this is the holder's remaining time in
+     * ms, like PTTL's answer; -1: for ever; -2: there is none. */
+    int64_t number;
+    /* With such a refusal, the largest ticket that the node has seen. 0: none. */
+    uint64_t ticket;
+};
+
+struct redlock_event_phase {
+    enum redlock_phase phase;
+    /* ACQUIRING and EXTENDING have those of the round that they begin. */
+    uint32_t ttl_ms;
+    uint64_t drift_us;
+};
+
+/* The round's arithmetic is validity = ttl - elapsed - drift. */
+struct redlock_event_verdict {
+    enum redlock_status status;
+    uint32_t ttl_ms;
+    uint64_t elapsed_us;                /* Huge if the clock went back. */
+    uint64_t drift_us, validity_us;
+    uint64_t ticket;                    /* 0 unless the lock was won with one. */
+};
+
+/* A field in front of the union that is not named with its kind above is 0, and session is
+ * NO_SESSION if the event is only about a lock. The union has the member of the event's kind, if
+ * there is one. No other member may be read. */
 struct redlock_event {
     uint64_t at_us;                     /* The time of the call in which it happened. */
     /* Only to tell locks apart, since it may be gone by now. NULL: it is about none. */
     const struct redlock_lock *lock;
-    const struct redlock_lock *was;     /* MOVED: its address in earlier events. */
     enum redlock_event_kind kind;
     enum redlock_command command;
-    enum redlock_answer answer;
-    /* PENDING: it was no vote on the last round, or arrived after its end. */
-    enum redlock_vote vote;
-    enum redlock_trouble trouble;
-    enum redlock_status status;
-    enum redlock_phase phase;
-    uint8_t session;
-    /* SENT, HEARD: the number of answers that the session still owes, with the new one. */
-    uint16_t to_come;
-    enum redlock_form form;
-    /* It is another server than the last one there, or has restarted. Its guard begins. */
-    bool is_new_server;
     uint32_t round;                     /* Number of the lock's round. */
-    uint32_t ttl_ms;
-    /* VERDICT: validity = ttl - elapsed - drift. elapsed is huge if the clock went back. */
-    uint64_t elapsed_us, drift_us;
-    uint64_t validity_us;
     /* The votes so far, with this one, as sets of nodes. */
     uint16_t granted, refused, unknown, not_asked;
-    /* HEARD: an integer reply. If a script that acquires refuses, this is the holder's remaining
-     * time in ms, like PTTL's answer; -1: for ever; -2: there is none. */
-    int64_t number;
-    /* With such a refusal, the largest ticket that the node has seen. 0: none. */
-    uint64_t ticket;
+    uint8_t session;
+    union {
+        /* READY: it is another server than the last one there, or has restarted. Its
+         * guard begins. */
+        bool is_new_server;
+        enum redlock_trouble trouble;               /* DISCONNECTED. */
+        struct redlock_event_message message;       /* SENT, HEARD, UNANSWERED. */
+        struct redlock_event_phase phase;           /* PHASE. */
+        struct redlock_event_verdict verdict;       /* VERDICT. */
+        enum redlock_status status;                 /* ENDED. */
+        const struct redlock_lock *was;             /* MOVED: its address in earlier events. */
+    } as;
 };
 
 struct redlock_eventing;

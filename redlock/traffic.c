@@ -6,6 +6,21 @@
 #include "round.h"
 #include "stake.h"
 
+static struct redlock_event *begin_message(const struct redlock *r, unsigned k,
+                                           const struct redlock_asked *asked,
+                                           enum redlock_event_kind kind, unsigned to_come)
+{
+    struct redlock_event *event = event_begin(r, asked->lock, kind, k);
+
+    if (event) {
+        event->command = (enum redlock_command)asked->command;
+        event->as.message = (struct redlock_event_message){
+            .form = (enum redlock_form)asked->form, .to_come = (uint16_t)to_come
+        };
+    }
+    return event;
+}
+
 static void write_sent(const struct redlock *r, unsigned k, unsigned before)
 {
     struct redlock_node *node = &r->nodes[k];
@@ -13,12 +28,8 @@ static void write_sent(const struct redlock *r, unsigned k, unsigned before)
     if (!event_is_wanted(r, REDLOCK_EVENT_SENT)) return;
     for (unsigned i = before; i < node->asked_count; i++) {
         const struct redlock_asked *asked = node_asked_at(node, &r->config, i);
-        struct redlock_event *event = event_begin(r, asked->lock, REDLOCK_EVENT_SENT, k);
-        if (!event) continue;
-        event->command = (enum redlock_command)asked->command;
-        event->form = (enum redlock_form)asked->form;
-        event->to_come = (uint16_t)(i + 1);
-        if (event->lock) event_add_votes(event, &event->lock->round);
+        struct redlock_event *event = begin_message(r, k, asked, REDLOCK_EVENT_SENT, i + 1);
+        if (event && event->lock) event_add_votes(event, &event->lock->round);
     }
 }
 
@@ -26,23 +37,26 @@ static void write_sent(const struct redlock *r, unsigned k, unsigned before)
 static void read_detail(const struct redlock *r, struct redlock_event *event,
                         const struct redlock_asked *asked, const struct wire_reply *reply)
 {
+    struct redlock_event_message *message = &event->as.message;
     const struct wire_row *row = event->command == REDLOCK_COMMAND_ACQUIRE && asked->lock
                                      ? kind_row(r, asked->lock, KIND_ACQUIRE)
                                      : NULL;
 
-    if (reply->type == RESP_INTEGER)   event->number = reply->integer;
+    if (reply->type == RESP_INTEGER) message->number = reply->integer;
     else if (row && row->read_refusal)
-        (void)row->read_refusal(reply, &event->ticket, &event->number);
+        (void)row->read_refusal(reply, &message->ticket, &message->number);
 }
 
 static void read_answer(const struct redlock *r, struct redlock_event *event,
                         const struct redlock_asked *asked, const struct wire_reply *reply)
 {
+    struct redlock_event_message *message = &event->as.message;
+
     if (asked->command == REDLOCK_COMMAND_QUESTION || asked->command == REDLOCK_COMMAND_NONE)
         return;
-    event->answer = (enum redlock_answer)wire_read_any(asked, reply);
-    if (event->answer == REDLOCK_ANSWER_ERROR)
-        event->trouble = wire_trouble(reply->text, reply->text_size);
+    message->answer = (enum redlock_answer)wire_read_any(asked, reply);
+    if (message->answer == REDLOCK_ANSWER_ERROR)
+        message->trouble = wire_trouble(reply->text, reply->text_size);
     read_detail(r, event, asked, reply);
 }
 
@@ -50,11 +64,13 @@ static void read_answer(const struct redlock *r, struct redlock_event *event,
 static enum redlock_vote vote_by(const struct redlock *r, const struct redlock_event *event,
                                  const struct wire_reply *reply)
 {
+    const struct redlock_event_message *message = &event->as.message;
+
     if (!reply) return REDLOCK_VOTE_UNKNOWN;
-    if (event->answer == REDLOCK_ANSWER_ERROR && event->form == REDLOCK_FORM_BY_SHA1 &&
+    if (message->answer == REDLOCK_ANSWER_ERROR && message->form == REDLOCK_FORM_BY_SHA1 &&
         r->hashing->class_of(reply) == REDLOCK_TROUBLE_NOSCRIPT)
         return REDLOCK_VOTE_PENDING;
-    return wire_vote(event->command, event->answer, event->trouble);
+    return wire_vote(event->command, message->answer, message->trouble);
 }
 
 /* S8: a vote belongs to the round under way, or the last one, if it answers that round's command
@@ -68,8 +84,8 @@ static void add_vote(const struct redlock *r, struct redlock_event *event,
         asked->command == REDLOCK_COMMAND_GETRANGE)
         return;
     if (round_vote_of(&round, event->session) == REDLOCK_VOTE_PENDING)
-        event->vote = vote_by(r, event, reply);
-    round_vote(&round, event->session, event->vote);
+        event->as.message.vote = vote_by(r, event, reply);
+    round_vote(&round, event->session, event->as.message.vote);
     event_add_votes(event, &round);
 }
 
@@ -77,12 +93,10 @@ static void write_heard(const struct redlock *r, unsigned k, const struct redloc
                         const struct wire_reply *reply)
 {
     struct redlock_event *event =
-        event_begin(r, asked->lock, reply ? REDLOCK_EVENT_HEARD : REDLOCK_EVENT_UNANSWERED, k);
+        begin_message(r, k, asked, reply ? REDLOCK_EVENT_HEARD : REDLOCK_EVENT_UNANSWERED,
+                      r->nodes[k].asked_count);
 
     if (!event) return;
-    event->command = (enum redlock_command)asked->command;
-    event->form = (enum redlock_form)asked->form;
-    event->to_come = r->nodes[k].asked_count;
     if (reply) read_answer(r, event, asked, reply);
     if (asked->lock) add_vote(r, event, asked, reply);
 }

@@ -149,15 +149,16 @@ static unsigned count_of(uint16_t set)
     return count;
 }
 
-void stage_arithmetic(const struct stage *stage, const struct redlock_event *verdict, char *text,
+void stage_arithmetic(const struct stage *stage, const struct redlock_event *event, char *text,
                       size_t size)
 {
+    const struct redlock_event_verdict *verdict = &event->as.verdict;
     const unsigned long long tenths = (verdict->elapsed_us + 50) / 100,
                              drift = (verdict->drift_us + 50) / 100;
     const unsigned long long valid = verdict->validity_us / 100;
     snprintf(text, size, "%u - %llu.%llu - %llu.%llu = %llu.%llu ms valid, %u of %u",
              (unsigned)verdict->ttl_ms, tenths / 10, tenths % 10, drift / 10, drift % 10,
-             valid / 10, valid % 10, count_of(verdict->granted), stage->settings.nodes);
+             valid / 10, valid % 10, count_of(event->granted), stage->settings.nodes);
 }
 
 /* ---- Hash: FNV-1a, byte by byte from the lowest, alike on every machine ---- */
@@ -195,16 +196,33 @@ static void note_token(struct stage *stage, unsigned client)
     stage->tokens[place].client = client;
 }
 
+static enum redlock_vote vote_in(const struct redlock_event *event)
+{
+    return event->kind == REDLOCK_EVENT_HEARD || event->kind == REDLOCK_EVENT_UNANSWERED
+               ? event->as.message.vote
+               : REDLOCK_VOTE_PENDING;
+}
+
+static enum redlock_status status_in(const struct redlock_event *event)
+{
+    switch (event->kind) {
+    case REDLOCK_EVENT_VERDICT: return event->as.verdict.status;
+    case REDLOCK_EVENT_ENDED:   return event->as.status;
+    default:                    return REDLOCK_OK;
+    }
+}
+
 static void note_event(struct stage *stage, unsigned client, const struct redlock_event *event)
 {
     mix(stage, stage_now_us(stage));
     mix(stage, (uint64_t)client << 32 | (uint64_t)event->kind << 24 |
-                   (uint64_t)event->session << 16 | (uint64_t)event->vote << 8 | event->status);
+                   (uint64_t)event->session << 16 | (uint64_t)vote_in(event) << 8 |
+                   status_in(event));
     if (event->kind == REDLOCK_EVENT_SENT && event->command == REDLOCK_COMMAND_ACQUIRE)
         note_token(stage, client);
     if (event->kind != REDLOCK_EVENT_VERDICT) return;
     stage->verdict[client] = *event;
-    if (event->status != REDLOCK_OK) return;
+    if (event->as.verdict.status != REDLOCK_OK) return;
     stage->won[client] = *event;
     if (event->command == REDLOCK_COMMAND_ACQUIRE) stage->won_at_us[client] = stage_now_us(stage);
 }
@@ -470,7 +488,8 @@ static const char *act_write(struct stage *stage, const struct stage_action *act
 
 static const char *act_write_blindly(struct stage *stage, const struct stage_action *action)
 {
-    if (stage->won[action->client].ttl_ms == 0) return "it has never held the lock";
+    if (stage->won[action->client].kind != REDLOCK_EVENT_VERDICT)
+        return "it has never held the lock";
     write_to_resource(stage, action->client);
     return "";
 }

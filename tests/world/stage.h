@@ -194,8 +194,8 @@ char stage_client_name(unsigned client);            /* 'A', ... */
 /* The client that made it; -1: not known. */
 int stage_owner_of(const struct stage *stage, const char *token, size_t size);
 
-/* "10000 - 0.4 - 102.0 = 9897.6 ms valid, 3 of 5" */
-void stage_arithmetic(const struct stage *stage, const struct redlock_event *verdict, char *text,
+/* A verdict's: "10000 - 0.4 - 102.0 = 9897.6 ms valid, 3 of 5" */
+void stage_arithmetic(const struct stage *stage, const struct redlock_event *event, char *text,
                       size_t size);
 
 /* ---- Links ---- */

@@ -563,13 +563,14 @@ static void say_verdict(const struct telling *telling, unsigned client)
     const enum redlock_status status = redlock_lock_status(lock_of(telling, client));
     char arithmetic[120];
     say_votes(telling, client);
-    stage_arithmetic(telling->stage, &telling->stage->verdict[client], arithmetic,
-                     sizeof arithmetic);
-    if (status == REDLOCK_OK)
+    if (status == REDLOCK_OK) {
+        stage_arithmetic(telling->stage, &telling->stage->verdict[client], arithmetic,
+                         sizeof arithmetic);
         say(telling, "%c has the lock: %s", stage_client_name(client), arithmetic);
-    else
+    } else {
         say(telling, "%c has not got it: %s", stage_client_name(client),
             redlock_status_text(status));
+    }
 }
 
 static void say_attempt(const struct telling *telling, unsigned client)

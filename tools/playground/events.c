@@ -97,25 +97,27 @@ static const char *name_of_call(const struct model_call *call, char text[16])
 
 static unsigned rule_of_answer(const struct redlock_event *event)
 {
-    if (event->answer == REDLOCK_ANSWER_WRONG) return 16;
+    const struct redlock_event_message *message = &event->as.message;
+    if (message->answer == REDLOCK_ANSWER_WRONG) return 16;
     if (event->command == REDLOCK_COMMAND_RELEASE) return 7;
     if (event->command == REDLOCK_COMMAND_EXTEND)
-        return event->answer == REDLOCK_ANSWER_ERROR ? 4 : 9;
+        return message->answer == REDLOCK_ANSWER_ERROR ? 4 : 9;
     if (event->command != REDLOCK_COMMAND_ACQUIRE) return 0;
-    if (event->vote == REDLOCK_VOTE_PENDING) return 8;
-    return event->answer == REDLOCK_ANSWER_ERROR ? 4 : event->ticket > 0 ? 15 : 3;
+    if (message->vote == REDLOCK_VOTE_PENDING) return 8;
+    return message->answer == REDLOCK_ANSWER_ERROR ? 4 : message->ticket > 0 ? 15 : 3;
 }
 
 static unsigned rule_of_verdict(const struct redlock_event *event)
 {
-    if (event->status == REDLOCK_TOO_LATE) return 2;
+    const struct redlock_event_verdict *verdict = &event->as.verdict;
+    if (verdict->status == REDLOCK_TOO_LATE) return 2;
     if (event->command == REDLOCK_COMMAND_EXTEND) return 9;
-    return event->status == REDLOCK_OK ? (event->ticket > 0 ? 15 : 2) : 1;
+    return verdict->status == REDLOCK_OK ? (verdict->ticket > 0 ? 15 : 2) : 1;
 }
 
 static unsigned rule_of_phase(const struct redlock_event *event)
 {
-    switch (event->phase) {
+    switch (event->as.phase.phase) {
     case REDLOCK_PHASE_ACQUIRING: return 6;
     case REDLOCK_PHASE_WAITING:   return 14;
     case REDLOCK_PHASE_RELEASING: return 5;
@@ -141,10 +143,10 @@ static unsigned rule_of(const struct redlock_event *event)
     case REDLOCK_EVENT_UNANSWERED:   return 4;
     case REDLOCK_EVENT_OWED:
     case REDLOCK_EVENT_CLEARED:      return 5;
-    case REDLOCK_EVENT_READY: return event->is_new_server ? 11 : rule_of_trouble(event->trouble);
-    case REDLOCK_EVENT_DISCONNECTED: return rule_of_trouble(event->trouble);
+    case REDLOCK_EVENT_READY:        return event->as.is_new_server ? 11 : 0;
+    case REDLOCK_EVENT_DISCONNECTED: return rule_of_trouble(event->as.trouble);
     case REDLOCK_EVENT_SENT:         return event->command == REDLOCK_COMMAND_RELEASE ? 7 : 0;
-    case REDLOCK_EVENT_ENDED:        return event->status == REDLOCK_EXTENSION_LIMIT ? 13 : 0;
+    case REDLOCK_EVENT_ENDED:        return event->as.status == REDLOCK_EXTENSION_LIMIT ? 13 : 0;
     default:                         return 0;
     }
 }
@@ -172,26 +174,37 @@ static void write_votes(struct text *text, const struct redlock_event *event)
 static void write_answer(struct text *text, const struct redlock_event *event)
 {
     static const char *const answers[] = { "granted", "refused", "error", "wrong" };
-    if (event->kind == REDLOCK_EVENT_HEARD) json_text(text, "answer", answers[event->answer]);
+    const struct redlock_event_message *message = &event->as.message;
+    if (event->kind == REDLOCK_EVENT_HEARD) json_text(text, "answer", answers[message->answer]);
     if (event->kind == REDLOCK_EVENT_HEARD && event->command == REDLOCK_COMMAND_PTTL)
-        json_number(text, "number", event->number);
-    json_text(text, "vote", redlock_vote_text(event->vote));
+        json_number(text, "number", message->number);
+    json_text(text, "vote", redlock_vote_text(message->vote));
     write_votes(text, event);
 }
 
 static void write_verdict(struct text *text, const struct playground *world,
                           const struct redlock_event *event)
 {
+    const struct redlock_event_verdict *verdict = &event->as.verdict;
     char arithmetic[120];
     stage_arithmetic(world->stage, event, arithmetic, sizeof arithmetic);
-    json_text(text, "status", redlock_status_text(event->status));
-    json_bool(text, "won", event->status == REDLOCK_OK);
-    json_number(text, "ttlMs", event->ttl_ms);
-    json_number(text, "elapsedUs", (int64_t)event->elapsed_us);
-    json_number(text, "driftUs", (int64_t)event->drift_us);
-    json_number(text, "validityUs", (int64_t)event->validity_us);
+    json_text(text, "status", redlock_status_text(verdict->status));
+    json_bool(text, "won", verdict->status == REDLOCK_OK);
+    json_number(text, "ttlMs", verdict->ttl_ms);
+    json_number(text, "elapsedUs", (int64_t)verdict->elapsed_us);
+    json_number(text, "driftUs", (int64_t)verdict->drift_us);
+    json_number(text, "validityUs", (int64_t)verdict->validity_us);
     json_text(text, "arithmetic", arithmetic);
     write_votes(text, event);
+}
+
+static uint64_t ticket_in(const struct redlock_event *event)
+{
+    switch (event->kind) {
+    case REDLOCK_EVENT_HEARD:   return event->as.message.ticket;
+    case REDLOCK_EVENT_VERDICT: return event->as.verdict.ticket;
+    default:                    return 0;
+    }
 }
 
 static void write_what_belongs(struct text *text, const struct playground *world,
@@ -206,11 +219,12 @@ static void write_what_belongs(struct text *text, const struct playground *world
     if (event->kind == REDLOCK_EVENT_HEARD || event->kind == REDLOCK_EVENT_UNANSWERED)
         write_answer(text, event);
     if (event->kind == REDLOCK_EVENT_VERDICT) write_verdict(text, world, event);
-    if (event->kind == REDLOCK_EVENT_PHASE) json_text(text, "phase", name_of_phase(event->phase));
+    if (event->kind == REDLOCK_EVENT_PHASE)
+        json_text(text, "phase", name_of_phase(event->as.phase.phase));
     if (event->kind == REDLOCK_EVENT_ENDED)
-        json_text(text, "status", redlock_status_text(event->status));
-    if (event->ticket > 0) json_number(text, "ticket", (int64_t)event->ticket);
-    if (event->kind == REDLOCK_EVENT_READY) json_bool(text, "isNewServer", event->is_new_server);
+        json_text(text, "status", redlock_status_text(event->as.status));
+    if (ticket_in(event) > 0) json_number(text, "ticket", (int64_t)ticket_in(event));
+    if (event->kind == REDLOCK_EVENT_READY) json_bool(text, "isNewServer", event->as.is_new_server);
 }
 
 /* ---- What the stage tells ---- */

@@ -101,25 +101,26 @@ static void write_round(struct text *text, const struct redlock_lock *lock, uint
 }
 
 static void write_verdict(struct text *text, const struct stage *stage,
-                          const struct redlock_event *verdict)
+                          const struct redlock_event *event)
 {
+    const struct redlock_event_verdict *verdict = &event->as.verdict;
     char arithmetic[120];
-    if (verdict->kind != REDLOCK_EVENT_VERDICT) {
+    if (event->kind != REDLOCK_EVENT_VERDICT) {
         json_null(text, "verdict");
         return;
     }
-    stage_arithmetic(stage, verdict, arithmetic, sizeof arithmetic);
+    stage_arithmetic(stage, event, arithmetic, sizeof arithmetic);
     json_open(text, "verdict", '{');
     json_text(text, "status", redlock_status_text(verdict->status));
     json_bool(text, "won", verdict->status == REDLOCK_OK);
-    json_text(text, "command", name_of_command(verdict->command));
+    json_text(text, "command", name_of_command(event->command));
     json_number(text, "ttlMs", verdict->ttl_ms);
     json_number(text, "elapsedUs", (int64_t)verdict->elapsed_us);
     json_number(text, "driftUs", (int64_t)verdict->drift_us);
     json_number(text, "validityUs", (int64_t)verdict->validity_us);
     json_number(text, "ticket", (int64_t)verdict->ticket);
     json_text(text, "arithmetic", arithmetic);
-    write_sets(text, verdict->granted, verdict->refused, verdict->unknown, verdict->not_asked);
+    write_sets(text, event->granted, event->refused, event->unknown, event->not_asked);
     json_close(text, '}');
 }
 

@@ -10,7 +10,7 @@ static void take_ready(struct news *news, const struct redlock_event *event)
     uint16_t bit = (uint16_t)(1u << event->session);
 
     assert(event->session < 16);
-    if (event->is_new_server) news->restarted |= news->met & bit;
+    if (event->as.is_new_server) news->restarted |= news->met & bit;
     news->met |= bit;
 }
 

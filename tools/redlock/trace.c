@@ -155,7 +155,7 @@ static void print_connected(struct trace *trace, const struct redlock_event *eve
 static void print_disconnected(struct trace *trace, const struct redlock_event *event)
 {
     char text[REDLOCK_ADDRESS_MAX + TRACE_TEXT_MAX + 2], why[TRACE_TEXT_MAX];
-    bool was_needed = event->trouble != REDLOCK_TROUBLE_NEW;
+    bool was_needed = event->as.trouble != REDLOCK_TROUBLE_NEW;
 
     assert(event->session < TRACE_SESSIONS_MAX);
     (void)print_text(text, sizeof text, "%s: %s", address_of(trace, event->session),
@@ -180,7 +180,7 @@ static void print_ready(struct trace *trace, const struct redlock_event *event)
                          run_id[2], run_id[REDLOCK_RUN_ID_SIZE - 1]);
     (void)print_text(text, sizeof text, "ready: %s%s%s",
                      describe_session(trace, event->session, event->at_us, state), id,
-                     event->is_new_server || !run_id ? "" : " as before");
+                     event->as.is_new_server || !run_id ? "" : " as before");
     print_node_line(trace, event->at_us, event->session, '=', text, "");
 }
 
@@ -199,14 +199,15 @@ static const char *name_of(enum redlock_phase phase)
 
 static void print_beginning(struct trace *trace, const struct redlock_event *event)
 {
-    const char *name = name_of(event->phase);
+    const struct redlock_event_phase *phase = &event->as.phase;
+    const char *name = name_of(phase->phase);
     char text[TRACE_TEXT_MAX], ttl[48] = "";
 
     if (!name) return;
     trace->round = event->round;
     trace->not_asked = trace->unknown = 0;
-    trace->extends = event->phase == REDLOCK_PHASE_EXTENDING;
-    if (event->ttl_ms > 0) (void)print_text(ttl, sizeof ttl, ", TTL %" PRIu32 " ms", event->ttl_ms);
+    trace->extends = phase->phase == REDLOCK_PHASE_EXTENDING;
+    if (phase->ttl_ms > 0) (void)print_text(ttl, sizeof ttl, ", TTL %" PRIu32 " ms", phase->ttl_ms);
     (void)print_text(text, sizeof text, "%s, round %" PRIu32 ": to %u nodes, quorum %u%s", name,
                      event->round, trace->node_count, redlock_quorum(trace->node_count), ttl);
     print_decided(trace, event->at_us, text);
@@ -243,16 +244,18 @@ static void print_silent(struct trace *trace, const struct redlock_event *event)
 static void describe_won(char *text, size_t size, const struct trace *trace,
                          const struct redlock_event *event)
 {
+    const struct redlock_event_verdict *verdict = &event->as.verdict;
     char took[TEXT_DURATION_MAX], drift[TEXT_DURATION_MAX], left[TEXT_DURATION_MAX],
         ticket[32] = "";
 
     assert(size > 0);
-    if (event->ticket > 0 && event->command == REDLOCK_COMMAND_ACQUIRE)
-        (void)print_text(ticket, sizeof ticket, ", ticket %" PRIu64, event->ticket);
+    if (verdict->ticket > 0 && event->command == REDLOCK_COMMAND_ACQUIRE)
+        (void)print_text(ticket, sizeof ticket, ", ticket %" PRIu64, verdict->ticket);
     (void)print_text(text, size, "%s %u/%u: %" PRIu32 " - %s elapsed - %s drift = %s ms valid%s",
-                     event->status == REDLOCK_OK ? "won" : "too late,", count_of(event->granted),
-                     trace->node_count, event->ttl_ms, text_ms(took, event->elapsed_us),
-                     text_ms(drift, event->drift_us), text_ms(left, event->validity_us), ticket);
+                     verdict->status == REDLOCK_OK ? "won" : "too late,", count_of(event->granted),
+                     trace->node_count, verdict->ttl_ms, text_ms(took, verdict->elapsed_us),
+                     text_ms(drift, verdict->drift_us), text_ms(left, verdict->validity_us),
+                     ticket);
 }
 
 /* Pending votes may still be grants, but no longer enough of them. */
@@ -269,8 +272,8 @@ static void describe_lost(char *text, size_t size, const struct trace *trace,
     (void)print_text(text, size,
                      "lost after %s ms: %u granted, %u refused, %u unknown, %u not asked, %u "
                      "pending: %u of %u at most, quorum %u",
-                     text_ms(took, event->elapsed_us), granted, refused, unknown, not_asked,
-                     pending, granted + pending, trace->node_count,
+                     text_ms(took, event->as.verdict.elapsed_us), granted, refused, unknown,
+                     not_asked, pending, granted + pending, trace->node_count,
                      redlock_quorum(trace->node_count));
 }
 
@@ -285,21 +288,22 @@ static void print_verdict(struct trace *trace, const struct redlock_event *event
     if (has_quorum) describe_won(text, sizeof text, trace, event);
     else            describe_lost(text, sizeof text, trace, event);
     print_decided(trace, event->at_us, text);
-    trace->verdict = event->status;
+    trace->verdict = event->as.verdict.status;
 }
 
 /* How a release ended; and an acquire, when it ended otherwise than its last round. */
 static void print_ended(struct trace *trace, const struct redlock_event *event)
 {
+    enum redlock_status status = event->as.status;
     char text[TRACE_TEXT_MAX];
 
     if (event->command == REDLOCK_COMMAND_RELEASE) {
         (void)print_text(text, sizeof text, "released %u/%u", count_of(event->granted),
                          trace->node_count);
         print_decided(trace, event->at_us, text);
-    } else if (event->command == REDLOCK_COMMAND_ACQUIRE && event->status != REDLOCK_OK &&
-               event->status != trace->verdict) {
-        print_decided(trace, event->at_us, redlock_status_text(event->status));
+    } else if (event->command == REDLOCK_COMMAND_ACQUIRE && status != REDLOCK_OK &&
+               status != trace->verdict) {
+        print_decided(trace, event->at_us, redlock_status_text(status));
     }
 }
 
@@ -523,7 +527,7 @@ static void note_sent(struct trace *trace, const struct redlock_event *event)
     assert(event->session < TRACE_SESSIONS_MAX);
     print_not_asked(trace, event);
     session->asked[session->end++ % TRACE_SENT_MAX] = (struct trace_sent){
-        (uint8_t)event->command, (uint8_t)event->form
+        (uint8_t)event->command, (uint8_t)event->as.message.form
     };
 }
 
@@ -563,24 +567,28 @@ static const char *describe_pttl(int64_t ms, char text[TRACE_TEXT_MAX])
 /* Only a script tells of the holder, or of the largest ticket. */
 static const char *describe_refusal(const struct redlock_event *event, char text[TRACE_TEXT_MAX])
 {
-    if (event->command == REDLOCK_COMMAND_EXTEND)      return "it is not ours";
-    if (event->number == 0 && event->ticket == 0)      return "somebody has it";
-    if (event->number != -2)                           return describe_pttl(event->number, text);
+    int64_t number = event->as.message.number;
+    uint64_t ticket = event->as.message.ticket;
+
+    if (event->command == REDLOCK_COMMAND_EXTEND) return "it is not ours";
+    if (number == 0 && ticket == 0)               return "somebody has it";
+    if (number != -2)                             return describe_pttl(number, text);
     (void)print_text(text, TRACE_TEXT_MAX,
-                     "it is free, but the ticket must be larger than %" PRIu64, event->ticket);
+                     "it is free, but the ticket must be larger than %" PRIu64, ticket);
     return text;
 }
 
 static const char *describe_error(const struct redlock_event *event)
 {
+    const struct redlock_event_message *message = &event->as.message;
     bool is_vote =
         event->command == REDLOCK_COMMAND_ACQUIRE || event->command == REDLOCK_COMMAND_EXTEND;
 
-    if (event->trouble == REDLOCK_TROUBLE_NOSCRIPT && event->form == REDLOCK_FORM_BY_SHA1)
+    if (message->trouble == REDLOCK_TROUBLE_NOSCRIPT && message->form == REDLOCK_FORM_BY_SHA1)
         return "it does not know the script, and gets its text";
-    if (event->trouble == REDLOCK_TROUBLE_AHEAD)
+    if (message->trouble == REDLOCK_TROUBLE_AHEAD)
         return "unknown: the ticket is too far ahead of its clock";
-    return is_vote && event->vote == REDLOCK_VOTE_PENDING ? "too late for its round" : "unknown";
+    return is_vote && message->vote == REDLOCK_VOTE_PENDING ? "too late for its round" : "unknown";
 }
 
 /* The reply to a poll of a fair lock goes on behind the ticket and the time: with the last turn in
@@ -598,13 +606,14 @@ static const char *describe_refused(const char *reply, const char *why, char tex
 static const char *describe_vote(const struct trace *trace, const struct redlock_event *event,
                                  char text[TRACE_TEXT_MAX])
 {
+    enum redlock_vote vote = event->as.message.vote;
     char why[TRACE_TEXT_MAX];
 
-    if (event->vote == REDLOCK_VOTE_REFUSED)
+    if (vote == REDLOCK_VOTE_REFUSED)
         return describe_refused(trace->sessions[event->session].received.text,
                                 describe_refusal(event, why), text);
-    if (event->vote != REDLOCK_VOTE_GRANTED)
-        return event->vote == REDLOCK_VOTE_PENDING ? "too late for its round" : "unknown";
+    if (vote != REDLOCK_VOTE_GRANTED)
+        return vote == REDLOCK_VOTE_PENDING ? "too late for its round" : "unknown";
     (void)print_text(text, TRACE_TEXT_MAX, "granted, %u/%u", count_of(event->granted),
                      trace->node_count);
     return text;
@@ -624,16 +633,19 @@ static const char *describe_release(int64_t answer)
 static const char *describe_answer(const struct trace *trace, const struct redlock_event *event,
                                    char text[TRACE_TEXT_MAX])
 {
+    const struct redlock_event_message *message = &event->as.message;
+
     switch (event->command) {
     case REDLOCK_COMMAND_LOAD_RELEASE:
     case REDLOCK_COMMAND_LOAD_EXTEND: return "a script's name: its SHA-1";
     case REDLOCK_COMMAND_ACQUIRE:
     case REDLOCK_COMMAND_EXTEND:      return describe_vote(trace, event, text);
     case REDLOCK_COMMAND_RESTORE:
-        return event->answer == REDLOCK_ANSWER_GRANTED ? "it is there again" : "it is not missing";
-    case REDLOCK_COMMAND_RELEASE:     return describe_release(event->number);
+        return message->answer == REDLOCK_ANSWER_GRANTED ? "it is there again"
+                                                         : "it is not missing";
+    case REDLOCK_COMMAND_RELEASE:     return describe_release(message->number);
     case REDLOCK_COMMAND_WAIT:
-    case REDLOCK_COMMAND_PTTL:        return describe_pttl(event->number, text);
+    case REDLOCK_COMMAND_PTTL:        return describe_pttl(message->number, text);
     default:                          return "";
     }
 }
@@ -644,6 +656,7 @@ static void print_heard(struct trace *trace, const struct redlock_event *event)
     struct trace_session *session = &trace->sessions[event->session];
     struct trace_stream *stream = &session->received;
     bool is_of_lock = event->command >= REDLOCK_COMMAND_ACQUIRE;
+    enum redlock_answer answer = event->as.message.answer;
     char text[TRACE_TEXT_MAX];
     const char *meaning = "";
 
@@ -651,9 +664,9 @@ static void print_heard(struct trace *trace, const struct redlock_event *event)
     if (event->round == trace->round) trace->unknown = event->unknown;
     if (session->is_blind || event->session != trace->receiving) return;
     if (!read_message(stream, &trace->bytes, &trace->size)) return;
-    if (event->answer == REDLOCK_ANSWER_WRONG)      meaning = "no answer to that";
-    else if (event->answer != REDLOCK_ANSWER_ERROR) meaning = describe_answer(trace, event, text);
-    else if (is_of_lock)                            meaning = describe_error(event);
+    if (answer == REDLOCK_ANSWER_WRONG)      meaning = "no answer to that";
+    else if (answer != REDLOCK_ANSWER_ERROR) meaning = describe_answer(trace, event, text);
+    else if (is_of_lock)                     meaning = describe_error(event);
     if (is_shown(trace, event->command))
         print_node_line(trace, event->at_us, event->session, '<', stream->text, meaning);
     begin_message(stream);
@@ -677,7 +690,7 @@ static void print_event(struct trace *trace, const struct redlock_event *event)
         break;
     case REDLOCK_EVENT_UNANSWERED:
         if (event->round == trace->round) trace->unknown = event->unknown;
-        if (event->vote == REDLOCK_VOTE_UNKNOWN)
+        if (event->as.message.vote == REDLOCK_VOTE_UNKNOWN)
             print_node_line(trace, event->at_us, event->session, '=',
                             "no answer: unknown, it may have been done", "");
         break;

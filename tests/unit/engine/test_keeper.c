@@ -367,8 +367,8 @@ static struct redlock_event ring[8];
 static void expect_end(enum redlock_status status)
 {
     struct redlock_event event;
-    CHECK(redlock_next_event(&events, &event));
-    CHECK_STR(redlock_status_text(event.status), redlock_status_text(status));
+    CHECK(redlock_next_event(&events, &event) && event.kind == REDLOCK_EVENT_ENDED);
+    CHECK_STR(redlock_status_text(event.as.status), redlock_status_text(status));
 }
 
 static void expect_no_end(void)

@@ -41,6 +41,15 @@ static const struct redlock_event *answer_to(enum redlock_command command)
     return NULL;
 }
 
+static enum redlock_trouble trouble_in(const struct redlock_event *event)
+{
+    switch (event->kind) {
+    case REDLOCK_EVENT_HEARD:        return event->as.message.trouble;
+    case REDLOCK_EVENT_DISCONNECTED: return event->as.trouble;
+    default:                         return REDLOCK_TROUBLE_NONE;
+    }
+}
+
 #define WATCH redlock_use_events(ENGINE(0), &events, ring, RING_SIZE)
 
 TEST(a_connection_and_its_handshake_are_told)
@@ -54,7 +63,7 @@ TEST(a_connection_and_its_handshake_are_told)
     CHECK_INT(count_of(REDLOCK_EVENT_SENT, REDLOCK_COMMAND_INFO), N);
     CHECK_INT(count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_EVAL), N);
     CHECK_INT(count_of(REDLOCK_EVENT_READY, REDLOCK_COMMAND_NONE), N);
-    CHECK(first_of(REDLOCK_EVENT_READY, 0)->is_new_server);
+    CHECK(first_of(REDLOCK_EVENT_READY, 0)->as.is_new_server);
     CHECK(!seen[0].lock);
     unsigned sessions = 0;
     for (unsigned i = 0; i < seen_count; i++)
@@ -69,10 +78,11 @@ TEST(whether_a_server_is_new_is_told_when_it_is_ready_alone)
     events.kinds =
         REDLOCK_EVENT_BIT(REDLOCK_EVENT_READY) | REDLOCK_EVENT_BIT(REDLOCK_EVENT_DISCONNECTED);
     for (look(); seen_count == 0; look()) CHECK(cluster_step(cluster, REDLOCK_NEVER));
-    CHECK(seen[0].kind == REDLOCK_EVENT_READY && seen[0].is_new_server);
+    CHECK(seen[0].kind == REDLOCK_EVENT_READY && seen[0].as.is_new_server);
     redlock_disconnected(ENGINE(0), 0, NULL, seen[0].at_us);
     look();
-    CHECK(seen[0].kind == REDLOCK_EVENT_DISCONNECTED && !seen[0].is_new_server);
+    CHECK(seen[0].kind == REDLOCK_EVENT_DISCONNECTED);
+    CHECK_INT(seen[0].as.trouble, REDLOCK_TROUBLE_CLOSED);
 }
 
 TEST(an_acquire_is_told_in_the_order_in_which_it_happens_with_its_arithmetic)
@@ -84,26 +94,31 @@ TEST(an_acquire_is_told_in_the_order_in_which_it_happens_with_its_arithmetic)
     RUN_MS(5);
     look();
     CHECK_INT(seen[0].kind, REDLOCK_EVENT_PHASE);
-    CHECK_INT(seen[0].phase, REDLOCK_PHASE_ACQUIRING);
+    CHECK_INT(seen[0].as.phase.phase, REDLOCK_PHASE_ACQUIRING);
     CHECK_INT(count_of(REDLOCK_EVENT_SENT, REDLOCK_COMMAND_ACQUIRE), N);
     CHECK_INT(count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_ACQUIRE), N);
     const struct redlock_event *verdict = first_of(REDLOCK_EVENT_VERDICT, 0);
-    CHECK(verdict && verdict->lock == LOCK(0) && verdict->status == REDLOCK_OK);
+    CHECK(verdict && verdict->lock == LOCK(0) && verdict->as.verdict.status == REDLOCK_OK);
     CHECK_INT(verdict->session, REDLOCK_NO_SESSION);
-    CHECK(verdict > first_of(REDLOCK_EVENT_HEARD, 0) && verdict[-1].vote == REDLOCK_VOTE_GRANTED);
-    CHECK_INT(verdict->ttl_ms, 10000);
-    CHECK_INT(verdict->drift_us, 102000);
-    CHECK_INT(verdict->elapsed_us, 2 * CLUSTER_DELAY_US);
-    CHECK_INT(verdict->validity_us, 10000000 - 102000 - verdict->elapsed_us);
+    CHECK(verdict > first_of(REDLOCK_EVENT_HEARD, 0) && verdict[-1].kind == REDLOCK_EVENT_HEARD &&
+          verdict[-1].as.message.vote == REDLOCK_VOTE_GRANTED);
+    CHECK_INT(verdict->as.verdict.ttl_ms, 10000);
+    CHECK_INT(verdict->as.verdict.drift_us, 102000);
+    CHECK_INT(verdict->as.verdict.elapsed_us, 2 * CLUSTER_DELAY_US);
+    CHECK_INT(verdict->as.verdict.validity_us, 10000000 - 102000 - verdict->as.verdict.elapsed_us);
     CHECK_INT(__builtin_popcount(verdict->granted), 3);
-    CHECK_INT(verdict[1].phase, REDLOCK_PHASE_HELD);
+    CHECK_INT(verdict[1].kind, REDLOCK_EVENT_PHASE);
+    CHECK_INT(verdict[1].as.phase.phase, REDLOCK_PHASE_HELD);
     CHECK_INT(verdict[2].kind, REDLOCK_EVENT_ENDED);
     for (unsigned i = 1; i < seen_count; i++) CHECK(seen[i].at_us >= seen[i - 1].at_us);
     const struct redlock_event *refused = seen;
-    while (refused < &seen[seen_count] && refused->answer != REDLOCK_ANSWER_REFUSED) refused++;
+    while (refused < &seen[seen_count] &&
+           (refused->kind != REDLOCK_EVENT_HEARD ||
+            refused->as.message.answer != REDLOCK_ANSWER_REFUSED))
+        refused++;
     CHECK(refused < &seen[seen_count] && refused->session == 4 &&
-          refused->vote == REDLOCK_VOTE_REFUSED);
-    for (unsigned i = 0; i < seen_count; i++) CHECK_INT(seen[i].trouble, REDLOCK_TROUBLE_NONE);
+          refused->as.message.vote == REDLOCK_VOTE_REFUSED);
+    for (unsigned i = 0; i < seen_count; i++) CHECK_INT(trouble_in(&seen[i]), REDLOCK_TROUBLE_NONE);
 }
 
 TEST(an_extension_a_release_and_its_debts_are_told)
@@ -119,7 +134,7 @@ TEST(an_extension_a_release_and_its_debts_are_told)
     CHECK_INT(count_of(REDLOCK_EVENT_OWED, REDLOCK_COMMAND_NONE), N);
     CHECK_INT(count_of(REDLOCK_EVENT_CLEARED, REDLOCK_COMMAND_NONE), N);
     CHECK_INT(count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_RELEASE), N);
-    CHECK_INT(first_of(REDLOCK_EVENT_ENDED, 0)->status, REDLOCK_OK);
+    CHECK_INT(first_of(REDLOCK_EVENT_ENDED, 0)->as.status, REDLOCK_OK);
 }
 
 TEST(commands_and_answers_tell_how_many_answers_are_to_come)
@@ -132,9 +147,8 @@ TEST(commands_and_answers_tell_how_many_answers_are_to_come)
     look();
     unsigned to_come = 0;
     for (unsigned i = 0; i < seen_count; i++) {
-        if (seen[i].kind == REDLOCK_EVENT_SENT) CHECK_INT(seen[i].to_come, ++to_come);
-        else if (seen[i].kind == REDLOCK_EVENT_HEARD) CHECK_INT(seen[i].to_come, --to_come);
-        else CHECK_INT(seen[i].to_come, 0);
+        if (seen[i].kind == REDLOCK_EVENT_SENT) CHECK_INT(seen[i].as.message.to_come, ++to_come);
+        if (seen[i].kind == REDLOCK_EVENT_HEARD) CHECK_INT(seen[i].as.message.to_come, --to_come);
         CHECK(to_come <= 2);
     }
     CHECK_INT(to_come, 0);
@@ -154,16 +168,17 @@ TEST(an_error_and_a_lost_connection_are_told_with_the_reason)
     look();
     unsigned errors = 0;
     for (unsigned i = 0; i < seen_count; i++)
-        errors += seen[i].answer == REDLOCK_ANSWER_ERROR &&
-                  seen[i].trouble == REDLOCK_TROUBLE_OOM && seen[i].session == 0;
+        errors += seen[i].kind == REDLOCK_EVENT_HEARD &&
+                  seen[i].as.message.answer == REDLOCK_ANSWER_ERROR &&
+                  seen[i].as.message.trouble == REDLOCK_TROUBLE_OOM && seen[i].session == 0;
     CHECK_INT(errors, 1);
     CHECK_INT(first_of(REDLOCK_EVENT_DISCONNECTED, 0)->session, 1);
-    CHECK(first_of(REDLOCK_EVENT_DISCONNECTED, 0)->trouble != REDLOCK_TROUBLE_NONE);
+    CHECK(first_of(REDLOCK_EVENT_DISCONNECTED, 0)->as.trouble != REDLOCK_TROUBLE_NONE);
     CHECK_INT(count_of(REDLOCK_EVENT_DISCONNECTED, REDLOCK_COMMAND_NONE), 1);
     CHECK_INT(count_of(REDLOCK_EVENT_UNANSWERED, REDLOCK_COMMAND_ACQUIRE), 1);
     CHECK(first_of(REDLOCK_EVENT_DISCONNECTED, 0) < first_of(REDLOCK_EVENT_UNANSWERED, 0));
     CHECK_INT(first_of(REDLOCK_EVENT_UNANSWERED, 0)->command, REDLOCK_COMMAND_ACQUIRE);
-    CHECK_INT(first_of(REDLOCK_EVENT_UNANSWERED, 0)->vote, REDLOCK_VOTE_UNKNOWN);
+    CHECK_INT(first_of(REDLOCK_EVENT_UNANSWERED, 0)->as.message.vote, REDLOCK_VOTE_UNKNOWN);
 }
 
 TEST(a_node_that_falls_silent_is_told_once)
@@ -175,7 +190,7 @@ TEST(a_node_that_falls_silent_is_told_once)
     RUN_MS(NODE_HANG_FACTOR * REDLOCK_NODE_TIMEOUT_MS + 5);
     look();
     CHECK_INT(count_of(REDLOCK_EVENT_DISCONNECTED, REDLOCK_COMMAND_NONE), 1);
-    CHECK_INT(first_of(REDLOCK_EVENT_DISCONNECTED, 0)->trouble, REDLOCK_TROUBLE_SILENT);
+    CHECK_INT(first_of(REDLOCK_EVENT_DISCONNECTED, 0)->as.trouble, REDLOCK_TROUBLE_SILENT);
 }
 
 TEST(a_server_that_may_not_vote_is_not_told_to_be_ready)
@@ -210,15 +225,12 @@ TEST(a_restart_is_told_and_the_same_server_again_is_not)
     RESET(0, 0);
     RUN_MS(100);
     look();
-    CHECK(first_of(REDLOCK_EVENT_READY, 0) && !first_of(REDLOCK_EVENT_READY, 0)->is_new_server);
+    CHECK(first_of(REDLOCK_EVENT_READY, 0) && !first_of(REDLOCK_EVENT_READY, 0)->as.is_new_server);
     DOWN(0);
     UP(0);
     RUN_MS(5000);
     look();
-    CHECK(first_of(REDLOCK_EVENT_READY, 0) && first_of(REDLOCK_EVENT_READY, 0)->is_new_server);
-    /* Why there was none before is told with the end of that. */
-    CHECK(first_of(REDLOCK_EVENT_CONNECTED, 0) &&
-          first_of(REDLOCK_EVENT_CONNECTED, 0)->trouble == REDLOCK_TROUBLE_NONE);
+    CHECK(first_of(REDLOCK_EVENT_READY, 0) && first_of(REDLOCK_EVENT_READY, 0)->as.is_new_server);
 }
 
 TEST(a_wake_up_is_told)
@@ -233,7 +245,7 @@ TEST(a_wake_up_is_told)
     look();
     CHECK(first_of(REDLOCK_EVENT_WOKEN, 0) && first_of(REDLOCK_EVENT_WOKEN, 0)->lock == LOCK(0));
     CHECK(count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_NONE) > 0);
-    CHECK_INT(answer_to(REDLOCK_COMMAND_NONE)->answer, REDLOCK_ANSWER_GRANTED);
+    CHECK_INT(answer_to(REDLOCK_COMMAND_NONE)->as.message.answer, REDLOCK_ANSWER_GRANTED);
     CHECK(count_of(REDLOCK_EVENT_WOKEN, REDLOCK_COMMAND_NONE) <=
           count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_NONE));
 }
@@ -253,9 +265,9 @@ TEST(a_question_is_told_without_a_vote)
     CHECK_INT(count_of(REDLOCK_EVENT_SENT, REDLOCK_COMMAND_QUESTION), 2);
     CHECK_INT(count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_QUESTION), 2);
     const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_QUESTION);
-    CHECK_INT(heard->vote, REDLOCK_VOTE_PENDING);
-    CHECK_INT(heard->answer, REDLOCK_ANSWER_GRANTED);   /* Any answer will do. */
-    CHECK_INT(heard->to_come, 1);
+    CHECK_INT(heard->as.message.vote, REDLOCK_VOTE_PENDING);
+    CHECK_INT(heard->as.message.answer, REDLOCK_ANSWER_GRANTED);   /* Any answer will do. */
+    CHECK_INT(heard->as.message.to_come, 1);
 }
 
 TEST(what_does_not_fit_in_the_ring_is_counted_and_the_oldest_stay)
@@ -266,7 +278,8 @@ TEST(what_does_not_fit_in_the_ring_is_counted_and_the_oldest_stay)
     ACQUIRE(0, "door", 10000);
     RUN_MS(5);
     CHECK(events.lost > 10);
-    CHECK(redlock_next_event(&events, &event) && event.phase == REDLOCK_PHASE_ACQUIRING);
+    CHECK(redlock_next_event(&events, &event) && event.kind == REDLOCK_EVENT_PHASE);
+    CHECK_INT(event.as.phase.phase, REDLOCK_PHASE_ACQUIRING);
     CHECK(redlock_next_event(&events, &event) && event.kind == REDLOCK_EVENT_SENT);
     CHECK(!redlock_next_event(&events, &event));
     const uint64_t lost = events.lost;
@@ -346,12 +359,13 @@ TEST(a_round_is_told_with_its_number_and_ttl_before_anything_is_sent)
         if (seen[i].kind != REDLOCK_EVENT_PHASE || seen[i].command == REDLOCK_COMMAND_NONE)
             continue;
         CHECK_INT(seen[i].round, ++rounds);
-        CHECK_INT(seen[i].phase, rounds == 1 ? REDLOCK_PHASE_ACQUIRING :
-                                 rounds == 2 ? REDLOCK_PHASE_EXTENDING : REDLOCK_PHASE_RELEASING);
+        CHECK_INT(seen[i].as.phase.phase,
+                  rounds == 1 ? REDLOCK_PHASE_ACQUIRING :
+                  rounds == 2 ? REDLOCK_PHASE_EXTENDING : REDLOCK_PHASE_RELEASING);
         CHECK_INT(seen[i].command, rounds == 1 ? REDLOCK_COMMAND_ACQUIRE :
                                    rounds == 2 ? REDLOCK_COMMAND_EXTEND : REDLOCK_COMMAND_RELEASE);
-        CHECK_INT(seen[i].ttl_ms, rounds == 1 ? 10000 : rounds == 2 ? 20000 : 0);
-        CHECK(rounds == 3 || seen[i].drift_us == (rounds == 1 ? 102000 : 202000));
+        CHECK_INT(seen[i].as.phase.ttl_ms, rounds == 1 ? 10000 : rounds == 2 ? 20000 : 0);
+        CHECK(rounds == 3 || seen[i].as.phase.drift_us == (rounds == 1 ? 102000 : 202000));
     }
     CHECK_INT(rounds, 3);
 }
@@ -366,8 +380,8 @@ TEST(an_extension_that_replaces_one_under_way_is_told_as_a_round_of_its_own)
     WATCH;
     START_EXTEND(0, 20000);
     look();
-    CHECK_INT(first_of(REDLOCK_EVENT_PHASE, 0)->phase, REDLOCK_PHASE_EXTENDING);
-    CHECK_INT(first_of(REDLOCK_EVENT_PHASE, 0)->ttl_ms, 20000);
+    CHECK_INT(first_of(REDLOCK_EVENT_PHASE, 0)->as.phase.phase, REDLOCK_PHASE_EXTENDING);
+    CHECK_INT(first_of(REDLOCK_EVENT_PHASE, 0)->as.phase.ttl_ms, 20000);
     CHECK_INT(first_of(REDLOCK_EVENT_PHASE, 0)->round, 3);
 }
 
@@ -401,7 +415,7 @@ TEST(the_end_of_a_release_is_told_with_its_votes)
     RELEASE(0);
     look();
     const struct redlock_event *ended = first_of(REDLOCK_EVENT_ENDED, 0);
-    CHECK(ended && ended->command == REDLOCK_COMMAND_RELEASE && ended->status == REDLOCK_OK);
+    CHECK(ended && ended->command == REDLOCK_COMMAND_RELEASE && ended->as.status == REDLOCK_OK);
     CHECK_INT(__builtin_popcount(ended->granted), 3);
     CHECK_INT(ended->refused & ~1, 0);
 }
@@ -415,13 +429,13 @@ TEST(a_node_that_is_to_get_the_text_of_a_script_has_not_voted)
     EXTEND(0, 10000);
     look();
     const struct redlock_event *unknown = answer_to(REDLOCK_COMMAND_EXTEND);
-    CHECK(unknown && unknown->trouble == REDLOCK_TROUBLE_NOSCRIPT &&
-          unknown->vote == REDLOCK_VOTE_PENDING && !unknown->unknown);
+    CHECK(unknown && unknown->as.message.trouble == REDLOCK_TROUBLE_NOSCRIPT &&
+          unknown->as.message.vote == REDLOCK_VOTE_PENDING && !unknown->unknown);
     const struct redlock_event *sent = first_of(REDLOCK_EVENT_SENT, (unsigned)(unknown - seen));
-    CHECK(sent && sent->form == REDLOCK_FORM_BY_TEXT);
+    CHECK(sent && sent->as.message.form == REDLOCK_FORM_BY_TEXT);
     const struct redlock_event *known = first_of(REDLOCK_EVENT_HEARD, (unsigned)(sent - seen));
-    CHECK(known && known->form == REDLOCK_FORM_BY_TEXT && known->vote == REDLOCK_VOTE_GRANTED &&
-          known->granted == 1);
+    CHECK(known && known->as.message.form == REDLOCK_FORM_BY_TEXT &&
+          known->as.message.vote == REDLOCK_VOTE_GRANTED && known->granted == 1);
 }
 
 TEST(what_names_a_script_and_is_no_error_is_a_vote)
@@ -433,7 +447,8 @@ TEST(what_names_a_script_and_is_no_error_is_a_vote)
     EXTEND(0, 10000);
     look();
     const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_EXTEND);
-    CHECK(heard && heard->answer == REDLOCK_ANSWER_WRONG && heard->vote == REDLOCK_VOTE_UNKNOWN);
+    CHECK(heard && heard->as.message.answer == REDLOCK_ANSWER_WRONG &&
+          heard->as.message.vote == REDLOCK_VOTE_UNKNOWN);
 }
 
 TEST(a_node_that_does_not_know_the_text_of_a_script_votes_unknown)
@@ -447,8 +462,8 @@ TEST(a_node_that_does_not_know_the_text_of_a_script_votes_unknown)
     look();
     const struct redlock_event *last = answer_to(REDLOCK_COMMAND_EXTEND);
     last = first_of(REDLOCK_EVENT_HEARD, (unsigned)(last + 1 - seen));
-    CHECK(last && last->form == REDLOCK_FORM_BY_TEXT && last->vote == REDLOCK_VOTE_UNKNOWN &&
-          last->unknown == 1);
+    CHECK(last && last->as.message.form == REDLOCK_FORM_BY_TEXT &&
+          last->as.message.vote == REDLOCK_VOTE_UNKNOWN && last->unknown == 1);
 }
 
 TEST(a_key_of_another_type_is_told_as_a_release_refused)
@@ -461,8 +476,8 @@ TEST(a_key_of_another_type_is_told_as_a_release_refused)
     RELEASE(0);
     look();
     const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_RELEASE);
-    CHECK(heard && heard->answer == REDLOCK_ANSWER_ERROR && heard->vote == REDLOCK_VOTE_REFUSED &&
-          heard->refused == 1);
+    CHECK(heard && heard->as.message.answer == REDLOCK_ANSWER_ERROR &&
+          heard->as.message.vote == REDLOCK_VOTE_REFUSED && heard->refused == 1);
 }
 
 TEST(a_key_of_another_type_is_told_as_an_extension_unknown)
@@ -475,8 +490,8 @@ TEST(a_key_of_another_type_is_told_as_an_extension_unknown)
     EXTEND(0, 10000);
     look();
     const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_EXTEND);
-    CHECK(heard && heard->trouble == REDLOCK_TROUBLE_WRONGTYPE &&
-          heard->vote == REDLOCK_VOTE_UNKNOWN);
+    CHECK(heard && heard->as.message.trouble == REDLOCK_TROUBLE_WRONGTYPE &&
+          heard->as.message.vote == REDLOCK_VOTE_UNKNOWN);
 }
 
 TEST(a_refusal_for_a_lock_that_was_forgotten_is_told_without_it)
@@ -491,7 +506,7 @@ TEST(a_refusal_for_a_lock_that_was_forgotten_is_told_without_it)
     RUN_MS(5);
     look();
     const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_ACQUIRE);
-    CHECK(heard && !heard->lock && heard->answer == REDLOCK_ANSWER_REFUSED);
+    CHECK(heard && !heard->lock && heard->as.message.answer == REDLOCK_ANSWER_REFUSED);
 }
 
 TEST(s8_an_answer_behind_the_end_of_its_round_is_told_as_no_vote)
@@ -509,8 +524,8 @@ TEST(s8_an_answer_behind_the_end_of_its_round_is_told_as_no_vote)
         if (seen[i].kind != REDLOCK_EVENT_HEARD || seen[i].session < 2 ||
             seen[i].command != REDLOCK_COMMAND_ACQUIRE)
             continue;
-        CHECK_INT(seen[i].vote, REDLOCK_VOTE_PENDING);
-        CHECK_INT(seen[i].answer, REDLOCK_ANSWER_GRANTED);
+        CHECK_INT(seen[i].as.message.vote, REDLOCK_VOTE_PENDING);
+        CHECK_INT(seen[i].as.message.answer, REDLOCK_ANSWER_GRANTED);
         CHECK_INT(__builtin_popcount(seen[i].unknown), 3);
         late++;
     }
@@ -532,7 +547,7 @@ TEST(s8_an_answer_to_an_earlier_extension_is_told_as_no_vote)
     unsigned votes = 0, heard = 0;
     for (unsigned i = 0; i < seen_count; i++) {
         if (seen[i].kind != REDLOCK_EVENT_HEARD || seen[i].session != 4) continue;
-        votes += seen[i].vote == REDLOCK_VOTE_GRANTED;
+        votes += seen[i].as.message.vote == REDLOCK_VOTE_GRANTED;
         heard++;
     }
     CHECK_INT(heard, 2);
@@ -550,13 +565,15 @@ TEST(s8_an_answer_to_an_inspection_is_told_as_no_vote)
     look();
     CHECK_INT(count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_GETRANGE), N);
     CHECK_INT(count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_PTTL), N);
-    CHECK_INT(first_of(REDLOCK_EVENT_PHASE, 0)->phase, REDLOCK_PHASE_INSPECTING);
+    CHECK_INT(first_of(REDLOCK_EVENT_PHASE, 0)->as.phase.phase, REDLOCK_PHASE_INSPECTING);
     CHECK_INT(first_of(REDLOCK_EVENT_PHASE, 0)->command, REDLOCK_COMMAND_GETRANGE);
     /* The value that looks like a refusal is none. */
-    for (unsigned i = 0; i < seen_count; i++)
-        CHECK(seen[i].command == REDLOCK_COMMAND_PTTL || seen[i].number == 0);
-    for (unsigned i = 0; i < seen_count; i++)
-        CHECK(seen[i].vote == REDLOCK_VOTE_PENDING && seen[i].granted == 0);
+    for (unsigned i = 0; i < seen_count; i++) {
+        CHECK_INT(seen[i].granted, 0);
+        if (seen[i].kind != REDLOCK_EVENT_HEARD) continue;
+        CHECK(seen[i].command == REDLOCK_COMMAND_PTTL || seen[i].as.message.number == 0);
+        CHECK_INT(seen[i].as.message.vote, REDLOCK_VOTE_PENDING);
+    }
 }
 
 TEST(what_a_refusal_says_of_the_holder_is_told)
@@ -567,7 +584,7 @@ TEST(what_a_refusal_says_of_the_holder_is_told)
     ACQUIRE(0, "door", 10000);
     look();
     const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_PTTL);
-    CHECK(heard && heard->number > 9000 && heard->number <= 10000);
+    CHECK(heard && heard->as.message.number > 9000 && heard->as.message.number <= 10000);
     RELEASE(1);
     look();
 }
@@ -585,10 +602,10 @@ TEST(what_a_refusal_by_a_script_says_of_holder_and_ticket_is_told)
     UNTIL_DONE(0);
     look();
     const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_ACQUIRE);
-    CHECK(heard && heard->answer == REDLOCK_ANSWER_REFUSED && heard->number > 9000 &&
-          heard->number <= 10000);
-    CHECK(heard->ticket == redlock_ticket(LOCK(1)) && heard->ticket > 0);
-    CHECK_INT(first_of(REDLOCK_EVENT_VERDICT, 0)->ticket, 0);
+    CHECK(heard && heard->as.message.answer == REDLOCK_ANSWER_REFUSED);
+    CHECK(heard->as.message.number > 9000 && heard->as.message.number <= 10000);
+    CHECK(heard->as.message.ticket == redlock_ticket(LOCK(1)) && heard->as.message.ticket > 0);
+    CHECK_INT(first_of(REDLOCK_EVENT_VERDICT, 0)->as.verdict.ticket, 0);
 }
 
 /* The script is the one that acquires, and refuses in the same words. */
@@ -607,8 +624,8 @@ TEST(a_refusal_to_set_a_key_again_is_told_without_its_holder)
     RUN_MS(5);
     look();
     const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_RESTORE);
-    CHECK(heard && heard->session == 2 && heard->answer == REDLOCK_ANSWER_REFUSED);
-    CHECK_INT(heard->number, 0);
+    CHECK(heard && heard->session == 2 && heard->as.message.answer == REDLOCK_ANSWER_REFUSED);
+    CHECK_INT(heard->as.message.number, 0);
 }
 
 TEST(each_script_and_each_of_its_arguments_has_a_name)
@@ -639,8 +656,8 @@ TEST(the_form_of_a_command_is_told)
     ACQUIRE(0, "door", 10000);
     EXTEND(0, 10000);
     look();
-    CHECK_INT(answer_to(REDLOCK_COMMAND_ACQUIRE)->form, REDLOCK_FORM_PLAIN);
-    CHECK_INT(answer_to(REDLOCK_COMMAND_EXTEND)->form, REDLOCK_FORM_BY_SHA1);
+    CHECK_INT(answer_to(REDLOCK_COMMAND_ACQUIRE)->as.message.form, REDLOCK_FORM_PLAIN);
+    CHECK_INT(answer_to(REDLOCK_COMMAND_EXTEND)->as.message.form, REDLOCK_FORM_BY_SHA1);
 }
 
 TEST(a_ticket_is_told_with_the_verdict)
@@ -653,7 +670,7 @@ TEST(a_ticket_is_told_with_the_verdict)
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     UNTIL_DONE(0);
     look();
-    CHECK(first_of(REDLOCK_EVENT_VERDICT, 0)->ticket == redlock_ticket(LOCK(0)) &&
+    CHECK(first_of(REDLOCK_EVENT_VERDICT, 0)->as.verdict.ticket == redlock_ticket(LOCK(0)) &&
           redlock_ticket(LOCK(0)) > 0);
     RELEASE(0);
     RUN_MS(5);
@@ -664,7 +681,8 @@ TEST(a_ticket_is_told_with_the_verdict)
     look();
     EXTEND(0, 10000);
     look();
-    CHECK(first_of(REDLOCK_EVENT_VERDICT, 0) && first_of(REDLOCK_EVENT_VERDICT, 0)->ticket == 0);
+    CHECK(first_of(REDLOCK_EVENT_VERDICT, 0) &&
+          first_of(REDLOCK_EVENT_VERDICT, 0)->as.verdict.ticket == 0);
 }
 
 TEST(a_lock_that_is_moved_is_told_by_both_addresses_and_then_by_the_new_one)
@@ -679,7 +697,7 @@ TEST(a_lock_that_is_moved_is_told_by_both_addresses_and_then_by_the_new_one)
     look();
     CHECK_INT(seen_count, 1);
     CHECK_INT(seen[0].kind, REDLOCK_EVENT_MOVED);
-    CHECK(seen[0].lock == &elsewhere && seen[0].was == LOCK(0));
+    CHECK(seen[0].lock == &elsewhere && seen[0].as.was == LOCK(0));
     CHECK_INT(seen[0].session, REDLOCK_NO_SESSION);
     CHECK_INT(redlock_start_release(ENGINE(0), &elsewhere, CLIENT_NOW(0)), REDLOCK_OK);
     RUN_MS(5);
@@ -711,7 +729,7 @@ static const char *letters(uint32_t kinds)
     look();
     for (unsigned i = 0; i < seen_count && size + 1 < sizeof text; i++) {
         if (!(kinds & REDLOCK_EVENT_BIT(seen[i].kind))) continue;
-        text[size++] = seen[i].kind == REDLOCK_EVENT_PHASE     ? phases[seen[i].phase]
+        text[size++] = seen[i].kind == REDLOCK_EVENT_PHASE     ? phases[seen[i].as.phase.phase]
                        : seen[i].kind == REDLOCK_EVENT_VERDICT ? 'V'
                        : seen[i].kind == REDLOCK_EVENT_ENDED   ? 'E'
                                                                : 'O';
@@ -769,7 +787,8 @@ TEST(an_upgrade_that_fails_is_told_and_so_is_what_undoes_it)
         UNTIL_DONE(0);
         EXPECT_STATUS(0, is_late ? REDLOCK_LOST : REDLOCK_TAKEN);
         CHECK_STR(letters(STEPS), is_late ? "xVhE" : "xVxVhE");
-        CHECK_INT(first_of(REDLOCK_EVENT_VERDICT, 0)->status, redlock_lock_status(LOCK(0)));
+        CHECK_INT(first_of(REDLOCK_EVENT_VERDICT, 0)->as.verdict.status,
+                  redlock_lock_status(LOCK(0)));
     }
 }
 

@@ -864,11 +864,12 @@ static void count_event(struct redlock_event event)
 
 /* Each with the fields that tests name, if any. */
 #define EVENT(...) count_event((struct redlock_event){ .kind = REDLOCK_EVENT_##__VA_ARGS__ })
-#define PHASE(...) EVENT(PHASE, .phase = REDLOCK_PHASE_##__VA_ARGS__)
+#define PHASE(...) EVENT(PHASE, .as.phase.phase = REDLOCK_PHASE_##__VA_ARGS__)
 #define VERDICT(operation, ...) \
-    EVENT(VERDICT, .command = REDLOCK_COMMAND_##operation, .status = REDLOCK_##__VA_ARGS__)
+    EVENT(VERDICT, .command = REDLOCK_COMMAND_##operation, \
+          .as.verdict.status = REDLOCK_##__VA_ARGS__)
 #define ENDED(operation, ...) \
-    EVENT(ENDED, .command = REDLOCK_COMMAND_##operation, .status = REDLOCK_##__VA_ARGS__)
+    EVENT(ENDED, .command = REDLOCK_COMMAND_##operation, .as.status = REDLOCK_##__VA_ARGS__)
 #define HEARD(...) EVENT(HEARD, .session = __VA_ARGS__)
 #define EVENTS(slot_count) CLUSTER(N); begin(ENGINE(0), RING_SIZE, (slot_count))
 #define S 1000000
@@ -880,9 +881,9 @@ TEST(the_part_that_is_left_is_exact_where_it_is_a_half_or_the_whole)
     };
     EVENTS(SLOTS);
     PHASE(ACQUIRING, .at_us = 1);
-    VERDICT(ACQUIRE, OK, .validity_us = 10 * S);
+    VERDICT(ACQUIRE, OK, .as.verdict.validity_us = 10 * S);
     for (unsigned i = 0; i < 4; i++) {
-        VERDICT(EXTEND, OK, .at_us = 10 * S - cases[i].left_us, .ttl_ms = 1000);
+        VERDICT(EXTEND, OK, .at_us = 10 * S - cases[i].left_us, .as.verdict.ttl_ms = 1000);
         TELLS("redlock_validity_left_ratio_sum", cases[i].sum);
     }
 }
@@ -891,11 +892,11 @@ TEST(a_lock_is_held_until_the_later_end_and_from_its_first_beginning)
 {
     EVENTS(SLOTS);
     PHASE(ACQUIRING);
-    VERDICT(ACQUIRE, OK, .validity_us = 10 * S);
-    VERDICT(EXTEND, OK, .at_us = 1 * S, .validity_us = 5 * S);      /* To 6 s. */
+    VERDICT(ACQUIRE, OK, .as.verdict.validity_us = 10 * S);
+    VERDICT(EXTEND, OK, .at_us = 1 * S, .as.verdict.validity_us = 5 * S);      /* To 6 s. */
     CHECK_INT(slots_in_use(), 1);
     VERDICT(EXTEND, TAKEN, .at_us = 2 * S);
-    VERDICT(EXTEND, OK, .at_us = 9 * S, .validity_us = 5 * S);      /* To 14 s. */
+    VERDICT(EXTEND, OK, .at_us = 9 * S, .as.verdict.validity_us = 5 * S);      /* To 14 s. */
     CHECK_INT(metrics.losses[0], 0);
     EVENT(OWED, .session = 0, .at_us = 10 * S);
     PHASE(RELEASING, .at_us = 12 * S);
@@ -903,7 +904,7 @@ TEST(a_lock_is_held_until_the_later_end_and_from_its_first_beginning)
     ENDED(RELEASE, OK, .at_us = 12 * S);
     PHASE(IDLE, .at_us = 12 * S);
     PHASE(ACQUIRING, .at_us = 12 * S);
-    VERDICT(ACQUIRE, OK, .at_us = 12 * S, .validity_us = S);        /* To 13 s. */
+    VERDICT(ACQUIRE, OK, .at_us = 12 * S, .as.verdict.validity_us = S);        /* To 13 s. */
     PHASE(IDLE, .at_us = 13 * S);
     TELLS("redlock_hold_seconds_sum", "13");
     TELLS("redlock_lost_total{reason=\"expired\"}", "1");
@@ -923,9 +924,9 @@ TEST(a_lock_that_was_extended_at_last_has_expired)
 {
     EVENTS(SLOTS);
     PHASE(ACQUIRING);
-    VERDICT(ACQUIRE, OK, .validity_us = 10 * S);
+    VERDICT(ACQUIRE, OK, .as.verdict.validity_us = 10 * S);
     VERDICT(EXTEND, NO_QUORUM, .at_us = 1 * S);
-    VERDICT(EXTEND, OK, .at_us = 2 * S, .validity_us = 10 * S);
+    VERDICT(EXTEND, OK, .at_us = 2 * S, .as.verdict.validity_us = 10 * S);
     PHASE(IDLE, .at_us = 20 * S);
     CHECK_INT(metrics.losses[0], 1);
 }
@@ -935,7 +936,7 @@ TEST(a_lock_that_becomes_idle_is_held_no_longer)
 {
     EVENTS(SLOTS);
     PHASE(ACQUIRING);
-    VERDICT(ACQUIRE, OK, .validity_us = 10 * S);
+    VERDICT(ACQUIRE, OK, .as.verdict.validity_us = 10 * S);
     EVENT(OWED, .session = 0);
     PHASE(IDLE, .at_us = 3 * S);
     CHECK_INT(metrics.holds[REDLOCK_METRICS_TIMES + 1], 3 * S);
@@ -985,7 +986,7 @@ TEST(nothing_that_is_no_round_takes_a_slot)
     VERDICT(ACQUIRE, TAKEN);
     CHECK_INT(slots_in_use(), 0);
     ENDED(ACQUIRE, TIMEOUT);
-    HEARD(0, .command = REDLOCK_COMMAND_WAIT, .number = -2);
+    HEARD(0, .command = REDLOCK_COMMAND_WAIT, .as.message.number = -2);
     EVENT(WOKEN, .session = 0);
     EVENT(OWED, .session = 0);
     CHECK_INT(slots_in_use(), 0);
@@ -1014,7 +1015,7 @@ TEST(each_node_has_the_vote_that_its_bit_tells)
     EVENTS(SLOTS);
     PHASE(ACQUIRING);
     VERDICT(ACQUIRE, TAKEN, .not_asked = 1u << 4, .unknown = 1u << 3);
-    HEARD(0, .command = REDLOCK_COMMAND_ACQUIRE, .vote = REDLOCK_VOTE_GRANTED);
+    HEARD(0, .command = REDLOCK_COMMAND_ACQUIRE, .as.message.vote = REDLOCK_VOTE_GRANTED);
     PHASE(WAITING);
     PHASE(ACQUIRING);
     CHECK_INT(metrics.votes[0][0], 1);
@@ -1033,7 +1034,7 @@ TEST(each_node_has_the_vote_that_its_bit_tells)
 TEST(a_lock_that_comes_back_by_its_verdict_has_no_votes_of_that_round)
 {
     EVENTS(SLOTS);
-    VERDICT(EXTEND, OK, .validity_us = S);
+    VERDICT(EXTEND, OK, .as.verdict.validity_us = S);
     ENDED(EXTEND, OK, .unknown = UINT16_MAX);
     CHECK_INT(metrics.votes[0][2], 0);
 }
@@ -1047,7 +1048,7 @@ TEST(who_was_woken_once_was_not_woken_the_next_time)
     PHASE(ACQUIRING);
     PHASE(WAITING);
     for (unsigned k = 0; k < N; k++)
-        HEARD((uint8_t)k, .command = REDLOCK_COMMAND_ACQUIRE, .number = -2);
+        HEARD((uint8_t)k, .command = REDLOCK_COMMAND_ACQUIRE, .as.message.number = -2);
     PHASE(ACQUIRING);
     CHECK_INT(metrics.wake_ups[0], 1);
     CHECK_INT(metrics.wake_ups[1], 1);
@@ -1072,7 +1073,7 @@ TEST(why_an_attempt_was_lost_counts_for_its_own_end_and_for_a_timeout_alone)
 TEST(a_lock_without_a_ticket_leaves_the_last_ticket)
 {
     EVENTS(SLOTS);
-    VERDICT(ACQUIRE, OK, .ticket = 5);
+    VERDICT(ACQUIRE, OK, .as.verdict.ticket = 5);
     VERDICT(ACQUIRE, TAKEN);
     CHECK_INT(metrics.ticket, 5);
 }
@@ -1082,11 +1083,11 @@ TEST(one_command_at_a_time_is_timed_and_each_from_its_own_beginning)
     EVENTS(SLOTS);
     HEARD(1, .at_us = 50);          /* Nothing was sent when the metrics began. */
     CHECK_INT(metrics.nodes[1].began_at, 0);
-    EVENT(SENT, .session = 1, .at_us = 100, .to_come = 1);
-    EVENT(SENT, .session = 1, .at_us = 150, .to_come = 2);
+    EVENT(SENT, .session = 1, .at_us = 100, .as.message.to_come = 1);
+    EVENT(SENT, .session = 1, .at_us = 150, .as.message.to_come = 2);
     HEARD(1, .at_us = 400);
     HEARD(1, .at_us = 500);
-    EVENT(SENT, .session = 1, .at_us = 600, .to_come = 1);
+    EVENT(SENT, .session = 1, .at_us = 600, .as.message.to_come = 1);
     redlock_metrics_lost(&metrics, 1);      /* Nobody knows whether its answer was. */
     HEARD(1, .at_us = 700);
     CHECK_INT(metrics.trips[1][REDLOCK_METRICS_TRIPS + 1], 300);
@@ -1098,9 +1099,9 @@ TEST(a_node_that_is_met_first_has_not_restarted)
     EVENTS(SLOTS);
     memset(metrics.nodes, 0, sizeof metrics.nodes);
     EVENT(DISCONNECTED, .session = 0);
-    EVENT(READY, .session = 0, .is_new_server = true);
+    EVENT(READY, .session = 0, .as.is_new_server = true);
     CHECK_INT(metrics.restarts[0], 0);
-    EVENT(READY, .session = 0, .is_new_server = true);
+    EVENT(READY, .session = 0, .as.is_new_server = true);
     CHECK_INT(metrics.restarts[0], 1);
 }
 
@@ -1116,11 +1117,15 @@ TEST(a_subscription_is_no_node)
     metrics.nodes[N].to_come = 1;
     before = metrics;
     for (unsigned i = 0; i < 5; i++) {
-        const struct redlock_event event = {
+        struct redlock_event event = {
             .kind = kinds_of_sessions[i], .session = N, .lock = &another, .at_us = 7,
-            .command = REDLOCK_COMMAND_ACQUIRE, .vote = REDLOCK_VOTE_REFUSED, .to_come = 2,
-            .is_new_server = true
+            .command = REDLOCK_COMMAND_ACQUIRE
         };
+        if (event.kind == REDLOCK_EVENT_READY) event.as.is_new_server = true;
+        else if (event.kind != REDLOCK_EVENT_DISCONNECTED)
+            event.as.message = (struct redlock_event_message){
+                .vote = REDLOCK_VOTE_REFUSED, .to_come = 2
+            };
         redlock_metrics_count(&metrics, &event);
         CHECK(memcmp(&metrics, &before, sizeof metrics) == 0);
         metrics.nodes[N].to_come = before.nodes[N].to_come = (uint16_t)(i + 1) % 2;
@@ -1248,7 +1253,7 @@ TEST(slots_are_found_again_whatever_leaves_between_them)
         dice = dice * 1103515245 + 12345;
         unsigned at = (dice >> 16) % 20, to = (dice >> 24) % 60;
         if (to < 20 && to != at) {
-            EVENT(MOVED, .lock = &locks[to], .was = &locks[at]);
+            EVENT(MOVED, .lock = &locks[to], .as.was = &locks[at]);
             is_in[to] = is_in[at];
             is_in[at] = false;
         } else if (is_in[at]) {
@@ -1272,7 +1277,8 @@ TEST(a_lock_that_moves_to_where_a_stale_one_was_replaces_it)
 {
     static struct redlock_lock locks[2];
     struct redlock_event event = {
-        .session = REDLOCK_NO_SESSION, .kind = REDLOCK_EVENT_PHASE, .phase = REDLOCK_PHASE_ACQUIRING
+        .session = REDLOCK_NO_SESSION, .kind = REDLOCK_EVENT_PHASE,
+        .as.phase.phase = REDLOCK_PHASE_ACQUIRING
     };
     CLUSTER(N);
     WATCH;
@@ -1283,7 +1289,7 @@ TEST(a_lock_that_moves_to_where_a_stale_one_was_replaces_it)
     TELLS("redlock_waiting", "2");
     event = (struct redlock_event){
         .session = REDLOCK_NO_SESSION, .kind = REDLOCK_EVENT_MOVED, .lock = &locks[1],
-        .was = &locks[0]
+        .as.was = &locks[0]
     };
     redlock_metrics_count(&metrics, &event);
     TELLS("redlock_waiting", "1");
