@@ -216,6 +216,27 @@ oldest_goes_first() {
 slow_ones_end() {
     [ "$(hang 12 3)" = 000 ]
 }
+# There are descriptors for a few clients.
+scarce() {
+    # shellcheck disable=SC3045    # Where the shell has no limit of files the test says nothing.
+    (ulimit -n 13 2>/dev/null; exec "$redlock" exporter --guard 0 --listen 0 --interval 60s --scan-interval 0) 2>"$directory/scarce" &
+    scarce=$!
+    begin $scarce
+    within 10 grep -q 'listens on' "$directory/scarce" || return 1
+    all=$listens listens=$(sed -n 's|.*listens on http://\(.*\)/metrics$|\1|p' "$directory/scarce")
+    perl -MIO::Socket::INET -e '@hung = map { IO::Socket::INET->new(PeerAddr => $ARGV[0]) or die } 1 .. 10; $| = 1; print "hung\n"; sleep 60' \
+        "$listens" >"$directory/hung" &
+    hung=$!
+    begin $hung
+    within 20 grep -q hung "$directory/hung" && get /metrics && got 'HTTP/1.1 200 OK'
+    set -- $?
+    kill -KILL $hung && kill -TERM $scarce
+    over $hung
+    over $scarce
+    listens=$all
+    return "$1"
+}
+check 'nor if there are descriptors for a few clients alone' scarce
 check 'for one client more than there is room for the one that has hung longest goes' oldest_goes_first
 check 'a client that takes longer than ten seconds is ended' slow_ones_end
 

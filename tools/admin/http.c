@@ -2,6 +2,7 @@
 #include "http.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -21,8 +22,10 @@
 enum {
     HEAD_MAX = 256,             /* Bytes of an answer before the text. */
     BACKLOG = 64,
-    /* Nobody is accepted for so long if the system has no descriptor for a client. */
-    REFUSED_PAUSE_MS = 100
+    /* Nobody is accepted for so long if the system has no descriptor for a client, and none has been
+     * there for long enough to make room. */
+    REFUSED_PAUSE_MS = 100,
+    ENOUGH_MS = 1000
 };
 
 /* One version of the text that is handed out. It goes when a newer one is there and no answer is
@@ -253,17 +256,38 @@ static void serve_client(struct http *http, struct client *client)
     else if (client->fd >= 0 && client->stage == STAGE_ENDED) discard(http, client);
 }
 
-/* A free place, or the place of the client that has been there longest. */
-static struct client *make_room(struct http *http)
+/* The client that has been there longest. NULL: there is none. */
+static struct client *find_oldest(struct http *http)
 {
-    struct client *oldest = &http->clients[0];
+    struct client *oldest = NULL;
 
     for (unsigned i = 0; i < HTTP_CLIENTS; i++) {
-        if (http->clients[i].fd < 0) return &http->clients[i];
-        if (http->clients[i].since_us < oldest->since_us) oldest = &http->clients[i];
+        struct client *client = &http->clients[i];
+        if (client->fd >= 0 && (!oldest || client->since_us < oldest->since_us)) oldest = client;
     }
+    return oldest;
+}
+
+/* A free place, or that of the oldest. */
+static struct client *make_room(struct http *http)
+{
+    struct client *oldest = find_oldest(http);
+
+    for (unsigned i = 0; i < HTTP_CLIENTS; i++)
+        if (http->clients[i].fd < 0) return &http->clients[i];
+    assert(oldest);
     end_client(http, oldest);
     return oldest;
+}
+
+/* The system has no descriptor for another. */
+static void make_descriptor(struct http *http)
+{
+    uint64_t now = redlock_now_us();
+    struct client *oldest = find_oldest(http);
+
+    if (oldest && now - oldest->since_us >= (uint64_t)ENOUGH_MS * 1000) end_client(http, oldest);
+    else http->deaf_until_us = now + (uint64_t)REFUSED_PAUSE_MS * 1000;
 }
 
 static bool prepare(int fd)
@@ -278,7 +302,7 @@ static void accept_client(struct http *http)
     struct client *client;
 
     if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
-        http->deaf_until_us = redlock_now_us() + (uint64_t)REFUSED_PAUSE_MS * 1000;
+        make_descriptor(http);
     if (fd < 0) return;
     if (!prepare(fd)) {
         (void)close(fd);
