@@ -14,6 +14,7 @@ static pid_t scripted_waitpid(pid_t pid, int *status, int options);
 #define waitpid scripted_waitpid
 #include "../../../tools/redlock/child.c"
 #include "../../../tools/redlock/descriptors.c"
+#include "../../../tools/redlock/print.c"
 #undef kill
 #undef waitpid
 
@@ -126,6 +127,28 @@ TEST(a_stop_is_no_end)
     CHECK(child.has_ended);
     CHECK_INT(child.stopped_by, 0);
     CHECK_INT(child_exit_status(&child), 128 + SIGKILL);
+}
+
+/* An empty part of PATH is the working directory. */
+TEST(a_program_is_found_where_execvp_finds_it)
+{
+    CHECK_INT(setenv("PATH", "/nowhere:/bin:/usr/bin", 1), 0);
+    CHECK_INT(child_find("sh"), 0);
+    CHECK_INT(child_find("no-such-program"), ENOENT);
+    CHECK_INT(child_find("/bin/sh"), 0);
+    CHECK_INT(child_find("/bin/no-such-program"), ENOENT);
+    CHECK_INT(child_find("./sh"), ENOENT);
+    CHECK_INT(chdir("/bin"), 0);
+    CHECK_INT(child_find("./sh"), 0);
+    CHECK_INT(setenv("PATH", "/nowhere", 1), 0);
+    CHECK_INT(child_find("sh"), ENOENT);
+    CHECK_INT(setenv("PATH", "/nowhere:", 1), 0);
+    CHECK_INT(child_find("sh"), 0);
+    CHECK_INT(setenv("PATH", ":/nowhere", 1), 0);
+    CHECK_INT(child_find("sh"), 0);
+    /* execvp(3) has a PATH of its own then. */
+    CHECK_INT(unsetenv("PATH"), 0);
+    CHECK_INT(child_find("no-such-program"), 0);
 }
 
 TAP_MAIN

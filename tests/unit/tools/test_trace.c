@@ -1,5 +1,6 @@
 /* The trace of the command, a printer of events and of raw bytes. Each line is right however the
  * bytes are cut, and lost events of a full ring are reported. */
+#include "../../../tools/redlock/descriptors.c"
 #include "../../../tools/redlock/outbox.c"
 #include "../../../tools/redlock/print.c"
 #include "../../../tools/redlock/news.c"
