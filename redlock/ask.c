@@ -38,7 +38,7 @@ static bool changes_connection(const struct redlock_name *arguments, unsigned co
         "SELECT\0AUTH\0HELLO\0RESET\0QUIT\0MULTI\0EXEC\0DISCARD\0MONITOR\0SYNC\0PSYNC\0"
         "REPLCONF\0SUBSCRIBE\0PSUBSCRIBE\0SSUBSCRIBE\0UNSUBSCRIBE\0PUNSUBSCRIBE\0SUNSUBSCRIBE\0";
 
-    for (const char *word = words; *word != '\0'; word += length_of(word, sizeof words) + 1)
+    for (const char *word = words; *word != '\0'; word = next_text(word, sizeof words))
         if (is_word(&arguments[0], word)) return true;
     return count > 1 && is_word(&arguments[0], "CLIENT") && is_word(&arguments[1], "REPLY");
 }

@@ -630,8 +630,10 @@ const char *redlock_status_text(enum redlock_status status)
 #undef STATUS_TEXT
     const char *text = texts;
 
-    for (size_t i = 0; i < sizeof numbers; i++, text += length_of(text, sizeof texts) + 1)
+    for (size_t i = 0; i < sizeof numbers; i++) {
         if (numbers[i] == (unsigned)status) return text;
+        text = next_text(text, sizeof texts);
+    }
     return "unknown status";
 }
 

@@ -197,7 +197,7 @@ static void put_gauge(struct page *page, const char *name, const char *help, uin
 /* Text i = 0.. of texts that stand each behind the NUL of the one before. */
 static const char *text_at(const char *texts, unsigned i)
 {
-    for (; i > 0; i--) texts += length_of(texts, SIZE_MAX) + 1;
+    for (; i > 0; i--) texts = next_text(texts, SIZE_MAX);
     return texts;
 }
 

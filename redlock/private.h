@@ -115,4 +115,10 @@ REDLOCK_INLINE size_t length_of(const char *text, size_t max)
     return length;
 }
 
+/* The next of texts that stand one behind the other, each with its NUL. */
+REDLOCK_INLINE const char *next_text(const char *text, size_t max)
+{
+    return &text[length_of(text, max) + 1u];
+}
+
 #endif

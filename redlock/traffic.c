@@ -28,7 +28,7 @@ static void write_sent(const struct redlock *r, unsigned k, unsigned before)
     if (!event_is_wanted(r, REDLOCK_EVENT_SENT)) return;
     for (unsigned i = before; i < node->asked_count; i++) {
         const struct redlock_asked *asked = node_asked_at(node, &r->config, i);
-        struct redlock_event *event = begin_message(r, k, asked, REDLOCK_EVENT_SENT, i + 1);
+        struct redlock_event *event = begin_message(r, k, asked, REDLOCK_EVENT_SENT, i + 1u);
         if (event && event->lock) event_add_votes(event, &event->lock->round);
     }
 }
@@ -140,7 +140,7 @@ static const char *script_word(enum redlock_command command, unsigned i)
     case REDLOCK_COMMAND_WAIT:    word = "wait\0entry\0arrived\0life\0permits\0"; break;
     default:                      word = ""; break;
     }
-    for (; i > 0 && *word != '\0'; i--) word += length_of(word, SCRIPT_WORDS_MAX) + 1;
+    for (; i > 0 && *word != '\0'; i--) word = next_text(word, SCRIPT_WORDS_MAX);
     return word;
 }
 

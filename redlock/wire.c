@@ -505,7 +505,7 @@ enum redlock_trouble wire_class(const char *text, size_t size)
     unsigned row = 0;
 
     while (*at != '\0' && !wire_begins(text, size, at)) {
-        at += length_of(at, sizeof begins) + 1;
+        at = next_text(at, sizeof begins);
         row++;
     }
     return (enum redlock_trouble)classes[row];

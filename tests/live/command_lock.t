@@ -113,8 +113,8 @@ closed_descriptors() {
 check 'without descriptors 0 to 2 nothing goes astray, and a token that nobody can read is released' closed_descriptors
 
 without_devices() {
-    unshare -m sh -c 'mount --make-rprivate / && mount -t tmpfs none /dev && exec "$@" <&-' sh "$redlock" status --json --guard 0 bare >"$directory/out"
-    [ $? = 0 ] && json out '$j->{verdict} eq "free"'
+    unshare -m sh -c 'mount --make-rprivate / && mount -t tmpfs none /dev && exec "$@" <&-' sh "$redlock" status --json --guard 0 bare >"$directory/out" &&
+    json out '$j->{verdict} eq "free"'
 }
 if unshare -m sh -c 'mount --make-rprivate / && mount -t tmpfs none /dev' 2>/dev/null; then check 'nor without /dev/null' without_devices
 else skip 'nor without /dev/null' 'no file system can be mounted here'; fi

@@ -148,8 +148,8 @@ full_socket() {
         socket my $in, AF_UNIX, SOCK_DGRAM, 0; bind $in, sockaddr_un $ARGV[0];
         socket my $out, AF_UNIX, SOCK_DGRAM, 0; connect $out, sockaddr_un $ARGV[0];
         1 while defined send $out, "x" x 100, MSG_DONTWAIT; shift; exit(system(@ARGV) >> 8)' "$directory/full" \
-        "$redlock" run --guard 0 --log syslog --log-file "$directory/full" full true 2>"$directory/err"
-    [ $? = 0 ] && says 'the log .*/full cannot be written: (Resource temporarily unavailable|No buffer space)'
+        "$redlock" run --guard 0 --log syslog --log-file "$directory/full" full true 2>"$directory/err" &&
+    says 'the log .*/full cannot be written: (Resource temporarily unavailable|No buffer space)'
 }
 if [ "$(uname)" = Linux ]; then check 'so is a socket of syslog that is full' full_socket
 else skip 'so is a socket of syslog that is full' 'sockets of datagrams drop there'; fi

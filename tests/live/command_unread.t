@@ -72,18 +72,17 @@ guards() {
 }
 check 'the guardian of a redlock that was killed ends the command in time, whoever reads' guards -v --log text
 
-# Of what nobody reads the writer is left, which ends by a signal once redlock and the guardian are gone.
-writers() { processes | awk '$4 == "redlock-writer" { print $1 }'; }
-writer_of() { processes | awk -v parent="$1" '$2 == parent && $4 == "redlock-writer" { print $1 }'; }
+# The writer stays with the words that nobody reads, and ends by a signal once redlock and the guardian are gone.
 # shellcheck disable=SC2086
 leaves_a_writer() {
     unread run $options -v left -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$directory/let"
-    within 10 [ -n "$(writer_of $unread)" ] || return 1
-    left=$(writer_of $unread)
+    within 10 has_writer $unread || return 1
+    left=$(children_of $unread redlock-writer)
     kill -TERM "$left" && touch "$directory/let" && over $unread || return 1
     ! is_gone "$left" && kill -TERM "$left"
     within 10 ended_by_signal "$left"
 }
+has_writer() { [ -n "$(children_of "$1" redlock-writer)" ]; }
 ended_by_signal() { is_gone "$1" || { kill -TERM "$1"; false; }; }
 check 'what nobody reads is kept by a process that a signal ends when redlock is gone, and not before' leaves_a_writer
 

@@ -22,8 +22,8 @@
 enum {
     HEAD_MAX = 256,             /* Bytes of an answer before the text. */
     BACKLOG = 64,
-    /* Nobody is accepted for so long if the system has no descriptor for a client, and none has been
-     * there for long enough to make room. */
+    /* Nobody is accepted for so long if the system has no descriptor for a client, and no other has
+     * been there for long enough to make room. */
     REFUSED_PAUSE_MS = 100,
     ENOUGH_MS = 1000
 };

@@ -39,7 +39,7 @@ bool open_pipe(int ends[2])
     return false;
 }
 
-/* What can be written takes PIPE_BUF bytes without waiting. */
+/* A descriptor that can be written takes PIPE_BUF bytes without waiting. */
 size_t write_patiently(int fd, const char *bytes, size_t size, int patience_ms)
 {
     struct pollfd polled = { .fd = fd, .events = POLLOUT };

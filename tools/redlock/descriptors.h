@@ -15,8 +15,8 @@ void occupy_descriptors(void);
 bool open_pipe(int ends[2]);
 
 /* Writes to a descriptor that blocks, however many signals come, as long as it takes more within
- * patience_ms (-1: for ever). Returns how many bytes it took. Less than size: errno says why, EAGAIN
- * if nothing was taken for so long. Async-signal-safe. */
+ * patience_ms (-1: for ever). Returns how many bytes it took. If they are fewer than size, errno
+ * says why, EAGAIN that it took nothing for so long. Async-signal-safe. */
 size_t write_patiently(int fd, const char *bytes, size_t size, int patience_ms);
 
 /* The same for ever. False: errno says why. */

@@ -22,7 +22,7 @@
 
 enum {
     PATIENCE_US = 2 * 1000 * 1000,
-    /* What nobody reads is kept for so long after redlock and its guardian have ended. */
+    /* Words that nobody reads are kept for so long after redlock and its guardian have ended. */
     KEPT_S = 600
 };
 
@@ -36,8 +36,7 @@ struct piece {
 /* In redlock's group: what a terminal sends to that is not meant for it. */
 static void heed_signals(bool heeds)
 {
-    for (int number = 1; number < NSIG; number++)
-        (void)signal(number, heeds ? SIG_DFL : SIG_IGN);
+    for (int number = 1; number < NSIG; number++) (void)signal(number, heeds ? SIG_DFL : SIG_IGN);
 }
 
 /* Redlock and its guardian have ended. */

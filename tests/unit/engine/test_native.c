@@ -52,6 +52,8 @@ TEST(s5_a_plain_lock_is_acquired_extended_and_released_without_a_script)
     live_with(DELIFEQ);
 }
 
+#define LOOK_AT(k) redlock_view_node(ENGINE(0), (k), CLIENT_NOW(0))
+
 TEST(nodes_with_scripts_and_without_make_one_quorum)
 {
     CLUSTER_COLD(5, 1, (void)0);
@@ -60,11 +62,8 @@ TEST(nodes_with_scripts_and_without_make_one_quorum)
     refuse_scripts(NODE(2), DELEX);
     RUN_MS(STORY_SETTLE_MS);
     redlock_use(ENGINE(0), &redlock_copies);
-    STORY_NODES {
-        const struct redlock_node_view view = redlock_view_node(ENGINE(0), story_k, CLIENT_NOW(0));
-        CHECK_INT(view.lacks_scripts, story_k < 3);
-        CHECK_INT(view.gives_tickets, story_k >= 3);
-    }
+    STORY_NODES CHECK_INT(LOOK_AT(story_k).lacks_scripts, story_k < 3);
+    STORY_NODES CHECK_INT(LOOK_AT(story_k).gives_tickets, story_k >= 3);
     ACQUIRE(0, "door", TTL_MS);
     RUN_MS(10);
     EXTEND(0, TTL_MS);
