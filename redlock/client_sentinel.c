@@ -490,8 +490,8 @@ static const char *words_about(const struct redlock_sentinel *sentinel)
     return sentinel->state == SENTINEL_CONNECTING ? UNCONNECTED : "no answer";
 }
 
-/* Why there is no majority, with the error that most sentinels have. One may need a person, while
- * the others are only restarting. */
+/* Why there is no majority, with the error that most sentinels have. One of them may need somebody
+ * to mend it, while the others are only restarting. */
 static void explain_no_majority(const struct redlock_client *c,
                                 const struct redlock_watched *watched, uint64_t turn, char *text,
                                 size_t room)

@@ -308,8 +308,8 @@ static void choose_time(struct redlock *r, struct redlock_lock *lock)
     lock->retry_at = sooner(lock->retry_at, lock->wait_until);
 }
 
-/* The lock is released everywhere. Its ticket is no reason to come again at once, but for a try,
- * which is no place in a queue. */
+/* The lock is released everywhere. Its ticket is a reason to come again at once only for a try,
+ * which has no place in a queue. */
 static bool let_go(struct redlock_lock *lock)
 {
     lock->line.turn.number = 0;

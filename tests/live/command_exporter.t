@@ -219,12 +219,12 @@ slow_ones_end() {
 # There are descriptors for a few clients.
 scarce() {
     # shellcheck disable=SC3045    # Where the shell has no limit of files the test says nothing.
-    (ulimit -n 13 2>/dev/null; exec "$redlock" exporter --guard 0 --listen 0 --interval 60s --scan-interval 0) 2>"$directory/scarce" &
+    (ulimit -n 20 2>/dev/null; exec "$redlock" exporter --guard 0 --listen 0 --interval 60s --scan-interval 0) 2>"$directory/scarce" &
     scarce=$!
     begin $scarce
     within 10 grep -q 'listens on' "$directory/scarce" || return 1
     all=$listens listens=$(sed -n 's|.*listens on http://\(.*\)/metrics$|\1|p' "$directory/scarce")
-    perl -MIO::Socket::INET -e '@hung = map { IO::Socket::INET->new(PeerAddr => $ARGV[0]) or die } 1 .. 10; $| = 1; print "hung\n"; sleep 60' \
+    perl -MIO::Socket::INET -e '@hung = map { IO::Socket::INET->new(PeerAddr => $ARGV[0]) or die } 1 .. 20; $| = 1; print "hung\n"; sleep 60' \
         "$listens" >"$directory/hung" &
     hung=$!
     begin $hung

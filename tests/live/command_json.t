@@ -146,6 +146,14 @@ unwritable() {
         "$redlock" $words --json --guard 0 >/dev/full 2>"$directory/told"
         perl tests/live/documented.pl "$directory/seen" <"$directory/told" && json told 'exists $j->{note}' || return 1
     done
+    for words in 'scan --apart 0' 'ping --count 1' 'doctor --quick'; do
+        # shellcheck disable=SC2086
+        "$redlock" $words --json --guard 0 >/dev/full 2>"$directory/err"
+        { [ $? = 125 ] && says 'could not be written'; } || { echo "$words"; return 1; }
+    done
+    "$redlock" exporter --guard 0 --once --cluster "$(printf %064d 0)" -n "$REDLOCK_NODES,127.0.0.1:1,127.0.0.1:2,127.0.0.1:3,127.0.0.1:4" \
+        >/dev/full 2>"$directory/err"
+    [ $? = 125 ] && says 'could not be written'
 }
 if [ -c /dev/full ]; then check 'that it could not be written is told so on stderr' unwritable; fi
 

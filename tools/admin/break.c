@@ -487,7 +487,7 @@ static void print_json(struct breaking *b, enum redlock_status status)
     if (b->ticket > 0) (void)print(",\"ticket\":%" PRIu64, b->ticket);
     (void)print(",\"quorum\":%u,\"nodes\":[", b->quorum);
     for (unsigned k = 0; k < b->count; k++) json_spot(b, k);
-    (void)puts("]}");
+    (void)print("]}\n");
 }
 
 /* ---- All of it ---- */

@@ -156,8 +156,8 @@ static void print_all(const struct doctor *d)
     for (unsigned k = 0; !d->settings->output.verbose && k < d->survey.count; k++) {
         if (d->survey.nodes[k].was_asked) print_unknown(d, k);
     }
-    (void)puts(describe_verdict(d, verdict, sizeof verdict));
-    (void)puts(fingerprint_describe(&d->survey.fingerprint, words));
+    (void)print("%s\n", describe_verdict(d, verdict, sizeof verdict));
+    (void)print("%s\n", fingerprint_describe(&d->survey.fingerprint, words));
 }
 
 /* ---- For machines ---- */
@@ -235,7 +235,7 @@ static void print_json(const struct doctor *d)
     }
     (void)print("],\"nodes\":[");
     for (unsigned k = 0; k < d->survey.count; k++) json_node(d, k);
-    (void)puts("]}");
+    (void)print("]}\n");
 }
 
 /* ---- All of it ---- */

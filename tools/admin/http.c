@@ -280,14 +280,20 @@ static struct client *make_room(struct http *http)
     return oldest;
 }
 
-/* The system has no descriptor for another. */
+static void be_deaf(struct http *http)
+{
+    http->deaf_until_us = redlock_now_us() + (uint64_t)REFUSED_PAUSE_MS * 1000;
+}
+
+/* This process has no descriptor for another. */
 static void make_descriptor(struct http *http)
 {
-    uint64_t now = redlock_now_us();
     struct client *oldest = find_oldest(http);
+    bool may_go =
+        oldest && redlock_now_us() - oldest->since_us >= (uint64_t)ENOUGH_MS * 1000;
 
-    if (oldest && now - oldest->since_us >= (uint64_t)ENOUGH_MS * 1000) end_client(http, oldest);
-    else http->deaf_until_us = now + (uint64_t)REFUSED_PAUSE_MS * 1000;
+    if (may_go) end_client(http, oldest);
+    else        be_deaf(http);
 }
 
 static bool prepare(int fd)
@@ -301,8 +307,8 @@ static void accept_client(struct http *http)
     int fd = accept(http->listener, NULL, NULL);
     struct client *client;
 
-    if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
-        make_descriptor(http);
+    if (fd < 0 && errno == EMFILE) make_descriptor(http);
+    if (fd < 0 && (errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) be_deaf(http);
     if (fd < 0) return;
     if (!prepare(fd)) {
         (void)close(fd);

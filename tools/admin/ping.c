@@ -224,7 +224,7 @@ static void print_proposal(const struct pinging *p)
     char worst[TEXT_DURATION_MAX];
 
     if (p->answering == 0) {
-        (void)puts("no node answered, so there is no node timeout to be proposed");
+        (void)print("no node answered, so there is no node timeout to be proposed\n");
         return;
     }
     (void)print(
@@ -273,7 +273,7 @@ static void print_json(const struct pinging *p, enum redlock_status status)
     else                  (void)print("\"node_timeout_ms\":null");
     (void)print(",\"quorum\":%u,\"nodes\":[", redlock_quorum(p->count));
     for (unsigned k = 0; k < p->count; k++) json_node(p, k);
-    (void)puts("]}");
+    (void)print("]}\n");
 }
 
 /* ---- All of it ---- */

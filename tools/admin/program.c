@@ -31,47 +31,43 @@ static const struct command_row command_rows[] = {
       "lives is not told: it finds out when it extends or releases, and until then, for what is\n"
       "left of its TTL, it works on BESIDE the next holder, unless what it works on refuses old\n"
       "tickets. With --wait-loss it never comes to that.",
-      "Exit status: 0 broken, 123 TOKEN does not hold the lock, 124 --wait-loss: the holder\n"
-      "  lives, 122 fewer than a quorum of nodes said that it is gone, 125 anything else;\n"
-      "  more in redlock-admin(1).\n" },
+      "0 broken, 123 TOKEN does not hold the lock, 124 --wait-loss: the holder\n"
+      "  lives, 122 fewer than a quorum of nodes said that it is gone, 125 anything else.\n" },
     { "doctor", "redlock doctor [OPTION]...",
       "Look at what can make locks on these nodes unsafe, before it does: how each server is set\n"
       "up, its clock, its memory, what this user may do. It reads only, unless --write is given.\n"
       "What an ACL hides is unknown, and never well.",
-      "Exit status: 0 all is well, 1 warnings, or something is unknown, 2 unsafe, 3 fewer\n"
+      "0 all is well, 1 warnings, or something is unknown, 2 unsafe, 3 fewer\n"
       "  than a quorum of nodes can be reached, 125 wrong options; --wait: 0 another node may be\n"
-      "  restarted, 1 not within the time; more in redlock-admin(1).\n" },
+      "  restarted, 1 not within the time.\n" },
     { "ping", "redlock ping [OPTION]...",
       "Show how long each node takes to answer, how far its clock is off, and what node timeout\n"
       "follows from that. It asks for the time, which every user of locks may do.",
-      "Exit status: 0 a quorum of nodes answered, 122 fewer, 125 wrong options; more in\n"
-      "  redlock-admin(1).\n" },
+      "0 a quorum of nodes answered, 122 fewer, 125 wrong options.\n" },
     { "scan", "redlock scan [OPTION]... [PATTERN]",
       "Go through the keys of all nodes, those that match PATTERN if there is one, and tell what\n"
       "needs somebody: locks without a TTL, splits, data in the way, TTLs over the guard; and\n"
       "what is left over, may be held, or is held on a part of the nodes alone. All that is told\n"
       "was so at two looks. Reads only, unless --fix is given: that removes what nobody holds,\n"
       "by its value, and never what may be held.",
-      "Exit status: 0 nothing needs anybody, 1 something does, or a node could not be gone\n"
-      "  through, 3 so many could not that there is no quorum of others, 125 anything else;\n"
-      "  more in redlock-admin(1).\n" },
+      "0 nothing needs anybody, 1 something does, or a node could not be gone\n"
+      "  through, 3 so many could not that there is no quorum of others, 125 anything else.\n" },
     { "status", "redlock status [OPTION]...",
       "List the locks that somebody has: all keys of all nodes are gone through, once. Of one\n"
       "lock 'redlock status RESOURCE' tells more.",
-      "Exit status: 0 all are listed, 3 fewer than a quorum of nodes could be gone through,\n"
+      "0 all are listed, 3 fewer than a quorum of nodes could be gone through,\n"
       "  125 anything else.\n" },
     { "exporter", "redlock exporter [OPTION]... --file FILE | --listen PORT | --once",
       "Ask the nodes again and again, and tell Prometheus how they are, what doctor finds and\n"
       "what scan counts: in FILE, for node_exporter's textfile collector, or over HTTP, at\n"
       "/metrics. It reads only. Alert rules and a dashboard are in share/redlock/monitoring.",
-      "Exit status: 0 told to end; --once: written, whatever there is to tell; 125 wrong options,\n"
-      "  or it could not be written; more in redlock-admin(1).\n" },
+      "0 told to end; --once: written, whatever there is to tell; 125 wrong options,\n"
+      "  or it could not be written.\n" },
     { "watch", "redlock watch [OPTION]... RESOURCE...",
       "Show who has the locks on up to 16 RESOURCEs, what each node knows of them, how long that\n"
       "lasts and how many wait: on a terminal as a table that is drawn again and again, elsewhere\n"
       "as a line for each change. Until a signal ends it. Reads only.",
-      "Exit status: 128+N ended by signal N, 130 by Ctrl-C, 125 anything else; more in\n"
-      "  redlock-admin(1).\n" },
+      "128+N ended by signal N, 130 by Ctrl-C, 125 anything else.\n" },
     { NULL, NULL, NULL, NULL }
 };
 

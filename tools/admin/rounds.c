@@ -266,7 +266,7 @@ void rounds_hand_out(struct exporter *e)
         if (e->wishes->file) hand_out_file(e, &f);
         if (e->http) (void)http_give(e->http, f.text, f.size);
         if (!e->wishes->file && !e->http) {
-            (void)fwrite(f.text, 1, f.size, stdout);
+            (void)print("%.*s", (int)f.size, f.text);
             e->has_failed = !output_written("the figures");
         }
     }

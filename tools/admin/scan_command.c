@@ -83,7 +83,7 @@ static void json_summary(struct show *show, enum redlock_status status)
         else json_text(stdout, note->trouble == REDLOCK_TROUBLE_NONE ? no_answer : note->text);
         (void)print("}");
     }
-    (void)puts("]}");
+    (void)print("]}\n");
 }
 
 /* "3 of 3 nodes, 12 names: 3 held, 1 leftover" */

@@ -75,7 +75,7 @@ static void print_sight(const struct scan_sight *sight)
     case SIGHT_UNKNOWN:   (void)print("unknown"); return;
     case SIGHT_FORGOTTEN: (void)print("nothing, but it has restarted"); return;
     case SIGHT_ABSENT:    (void)print("nothing"); return;
-    case SIGHT_STRING:    (void)fputs(value_text(sight, text), stdout); break;
+    case SIGHT_STRING:    (void)print("%s", value_text(sight, text)); break;
     case SIGHT_SHARED:    (void)print("shared by %" PRIu32, sight->readers); break;
     case SIGHT_REDISSON:  (void)print("a lock of Redisson's"); break;
     case SIGHT_QUEUE:
@@ -116,7 +116,7 @@ static void print_name(const struct scan_finding *finding)
     unsigned permit = permit_of(finding->name, finding->name_size, &stem_size);
     char name[NAME_TEXT];
 
-    (void)fputs(text_printable(name, sizeof name, finding->name, finding->name_size), stdout);
+    (void)print("%s", text_printable(name, sizeof name, finding->name, finding->name_size));
     if (permit > 0)
         (void)print(" (or permit %u of %s)", permit,
                     text_printable(name, sizeof name, finding->name, stem_size));
@@ -220,7 +220,7 @@ static void json_finding(struct show *show, const struct scan_finding *finding, 
     if (removed >= 0) (void)print(",\"removed\":%d", removed);
     (void)print(",\"nodes\":[");
     for (unsigned k = 0; k < show->count; k++) json_sight(show, &finding->sights[k], k);
-    (void)puts("]}");
+    (void)print("]}\n");
 }
 
 /* ---- Removing ---- */

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -48,22 +49,34 @@ _Noreturn static void become_program(char **program, pid_t parent, int report)
     _exit(127);
 }
 
+static int find_file(const char *file)
+{
+    struct stat found;
+
+    if (stat(file, &found) != 0) return errno;
+    return S_ISREG(found.st_mode) && access(file, X_OK) == 0 ? 0 : EACCES;
+}
+
 /* As execvp() looks for it, which has a PATH of its own where there is none. */
 int child_find(const char *name)
 {
     const char *path = getenv("PATH");
+    int error = path ? ENOENT : 0;
     char file[PATH_MAX];
 
-    if (strchr(name, '/')) return access(name, X_OK) == 0 ? 0 : errno;
+    if (strchr(name, '/')) return find_file(name);
     while (path) {
-        size_t size = strcspn(path, ":");
-        (void)print_text(file, sizeof file, "%.*s/%s", size > 0 ? (int)size : 1,
-                         size > 0 ? path : ".", name);
-        if (access(file, X_OK) == 0) return 0;
-        if (path[size] == '\0') return errno;
-        path += size + 1;
+        int size = (int)strcspn(path, ":");
+        (void)print_text(file, sizeof file, "%.*s/%s", size > 0 ? size : 1, size > 0 ? path : ".",
+                         name);
+        switch (find_file(file)) {
+        case 0:      return 0;
+        case EACCES: error = EACCES; break;
+        default:     break;
+        }
+        path = path[size] != '\0' ? path + size + 1 : NULL;
     }
-    return 0;
+    return error;
 }
 
 int child_prepare(struct child *child)

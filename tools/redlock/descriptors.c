@@ -39,7 +39,8 @@ bool open_pipe(int ends[2])
     return false;
 }
 
-/* A descriptor that can be written takes PIPE_BUF bytes without waiting. */
+/* A pipe that can be written takes PIPE_BUF bytes without waiting. A terminal may be halted in the
+ * midst of them, and is waited for. */
 size_t write_patiently(int fd, const char *bytes, size_t size, int patience_ms)
 {
     struct pollfd polled = { .fd = fd, .events = POLLOUT };

@@ -19,7 +19,7 @@ bool open_pipe(int ends[2]);
  * says why, EAGAIN that it took nothing for so long. Async-signal-safe. */
 size_t write_patiently(int fd, const char *bytes, size_t size, int patience_ms);
 
-/* The same for ever. False: errno says why. */
+/* The same, and waits as long as it takes. False: errno says why. */
 bool write_all(int fd, const char *bytes, size_t size);
 
 #endif

@@ -88,5 +88,6 @@ void help_print_command(const struct program *program, enum command command, boo
     if (is_short)
         (void)print("\nThese are the options that most people need; --help=all shows all %u.\n",
                     count);
-    (void)print("\n%s\n%s", nodes_help, words->exits);
+    (void)print("\n%s\nExit status: %s%s(1) has all of them.\n", nodes_help, words->exits,
+                program->name);
 }

@@ -24,6 +24,7 @@ enum { PATIENCE_MS = 2000 };
 static struct outbox {
     int fd;                     /* 0: all is written at once. */
     bool may_wait;              /* See outbox_may_wait. */
+    void (*write)(const char *bytes, size_t size);      /* See outbox_write_by. */
     uint32_t dropped[OUTLET_COUNT];
     struct {
         struct outbox_head head;
@@ -54,9 +55,20 @@ void outbox_leave(void)
     outbox.fd = 0;
 }
 
+void outbox_write_by(void (*write)(const char *bytes, size_t size))
+{
+    outbox_leave();
+    outbox.write = write;
+}
+
+static bool is_written_at_once(void)
+{
+    return outbox.fd == 0 && !outbox.write;
+}
+
 FILE *outbox_compose(void)
 {
-    if (outbox.fd == 0) return stderr;
+    if (is_written_at_once()) return stderr;
     print_page(outbox.piece.text, sizeof outbox.piece.text);
     return NULL;
 }
@@ -72,7 +84,11 @@ bool outbox_put(enum outlet outlet, const void *bytes, size_t size, uint32_t mar
     ssize_t sent;
 
     assert(outlet < OUTLET_COUNT && size <= OUTBOX_PIECE_MAX);
-    if (outbox.fd == 0) return fwrite(bytes, 1, size, stderr) == size;
+    if (is_written_at_once()) return fwrite(bytes, 1, size, stderr) == size;
+    if (outbox.write) {
+        outbox.write(bytes, size);
+        return true;
+    }
     outbox.piece.head = (struct outbox_head){
         .outlet = outlet, .dropped = outbox.dropped[outlet], .mark = mark
     };
@@ -91,7 +107,7 @@ bool outbox_put(enum outlet outlet, const void *bytes, size_t size, uint32_t mar
 bool outbox_send(enum outlet outlet, uint32_t mark)
 {
     assert(outlet < OUTLET_COUNT);
-    return outbox.fd == 0 || outbox_put(outlet, outbox.piece.text, print_page_used(), mark);
+    return is_written_at_once() || outbox_put(outlet, outbox.piece.text, print_page_used(), mark);
 }
 
 static bool wait_for(short events, uint64_t until_us)
@@ -104,14 +120,24 @@ static bool wait_for(short events, uint64_t until_us)
            !(fd.revents & POLLHUP);
 }
 
+bool outbox_is_over(int end)
+{
+    struct pollfd fd = { .fd = end, .events = POLLIN };
+
+    return poll(&fd, 1, 0) == 1 && (fd.revents & POLLHUP);
+}
+
 /* The reader ends when it has written all. */
 bool outbox_close(uint64_t until_us)
 {
+    bool is_over;
+
     if (outbox.fd == 0) return false;
     while (outbox.dropped[OUTLET_STDERR] > 0 && !outbox_put(OUTLET_STDERR, "", 0, 0) &&
            wait_for(POLLOUT, until_us)) {}
     (void)shutdown(outbox.fd, SHUT_WR);
-    while (wait_for(0, until_us)) { }
+    while (wait_for(POLLIN, until_us)) { }
+    is_over = outbox_is_over(outbox.fd);
     outbox_leave();
-    return redlock_now_us() < until_us;
+    return is_over;
 }

@@ -23,8 +23,11 @@ struct outbox_head {
 /* From here on all goes to the process at the other end of *reader. False: errno says why. */
 bool outbox_open(int *reader);
 
-/* In that process: from here on it is written at once again. */
+/* From here on it is written at once again. */
 void outbox_leave(void);
+
+/* In that process: from here on write() gets it. */
+void outbox_write_by(void (*write)(const char *bytes, size_t size));
 
 /* Where a piece can be composed: one at a time. */
 FILE *outbox_compose(void);
@@ -38,6 +41,9 @@ bool outbox_put(enum outlet outlet, const void *bytes, size_t size, uint32_t mar
 /* Is no lock held or waited for here? Then messages are written at once if the other process was
  * killed, for which they may wait. */
 void outbox_may_wait(bool may);
+
+/* Have all processes at the other end of this one ended? */
+bool outbox_is_over(int end);
 
 /* Nothing comes any more. Waits until all of it is written, or until_us. True: the process at the
  * other end has ended. */

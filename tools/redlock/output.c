@@ -57,11 +57,11 @@ void say_of_resource(const char *format, ...)
 
 bool output_written(const char *what)
 {
-    int failure = fflush(stdout) == 0 ? 0 : errno;
+    int failure = fflush(stdout) == 0 ? print_failure() : errno;
 
-    if (failure == 0 && ferror(stdout)) failure = print_failure();
-    if (failure == 0) return true;
-    say("%s could not be written: %s", what, text_system_error(failure));
+    if (!ferror(stdout)) return true;
+    say("%s could not be written%s%s", what, failure ? ": " : "",
+        failure ? text_system_error(failure) : "");
     return false;
 }
 

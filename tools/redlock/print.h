@@ -20,8 +20,8 @@ void print_page(char *text, size_t size);
 
 size_t print_page_used(void);
 
-/* errno of the last write to a file that failed, which fflush(3) does not tell again. 0: none
- * did. musl writes each line at once. */
+/* errno of the last write to a file that failed. 0: none did. musl drops the bytes that it could
+ * not write, and fflush(3) succeeds after that. */
 int print_failure(void);
 
 /* As printf, fprintf and snprintf: they return how many bytes there are, of a text how many there

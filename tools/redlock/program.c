@@ -26,27 +26,27 @@ static const char help[] =
     "  status RESOURCE                    show who holds it, node by node\n"
     "  lead NAME -- COMMAND [ARG]...      run a command as the leader, again and again\n"
     "  leader NAME                        print the leader and its epoch\n"
-    "  break RESOURCE --token TOKEN       take it from its holder (redlock-admin)\n"
-    "  doctor                             look what is wrong with the nodes (redlock-admin)\n"
-    "  ping                               how fast the nodes answer (redlock-admin)\n"
-    "  watch RESOURCE...                  who has which lock, as it changes (redlock-admin)\n"
-    "  scan [PATTERN]                     find locks that nobody ends (redlock-admin)\n"
-    "  exporter                           tell Prometheus of the nodes (redlock-admin)\n"
     "  help COMMAND                       show its options\n\n"
+    "By redlock-admin:\n"
+    "  break RESOURCE --token TOKEN       take it from its holder\n"
+    "  doctor                             look what is wrong with the nodes\n"
+    "  ping                               how fast the nodes answer\n"
+    "  watch RESOURCE...                  who has which lock, as it changes\n"
+    "  scan [PATTERN]                     find locks that nobody ends\n"
+    "  exporter                           tell Prometheus of the nodes\n\n"
     "The nodes are named by -n or by REDLOCK_NODES, separated by commas:\n"
     "  redlock run -n host1,host2,host3 backup -- ./backup.sh\n\n"
     "'redlock COMMAND --help' shows the options; 'man redlock' tells all.\n";
 
 static const struct command_row command_rows[] = {
     { "run",
-      "redlock run [OPTION]... RESOURCE [--] COMMAND [ARG]...\n"
-      "       redlock run [OPTION]... -r|-s RESOURCE [-r|-s RESOURCE]... [--] COMMAND [ARG]...",
+      "redlock run [OPTION]... RESOURCE [--] COMMAND [ARG]...",
       "Wait for the lock on RESOURCE, run COMMAND while it is held, release it.\n"
       "COMMAND finds REDLOCK_RESOURCE, REDLOCK_TOKEN, REDLOCK_TICKET and REDLOCK_VALID_MS in its\n"
       "environment, and of a permit REDLOCK_SLOT. Later holders have larger tickets: let what is\n"
       "locked refuse smaller ones.\n"
       "When the lock is lost, COMMAND is ended before another client can get it.",
-      "Exit status: that of COMMAND (128+N if signal N ended it), or\n"
+      "that of COMMAND (128+N if signal N ended it), or\n"
       "  121  --once-per: it has run in this period already\n"
       "  122  too few nodes could vote; --once-per: or can tell whether it has run\n"
       "  123  the lock was lost, or may not be held longer, and COMMAND was ended\n"
@@ -57,37 +57,33 @@ static const struct command_row command_rows[] = {
     { "acquire", "redlock acquire [OPTION]... RESOURCE",
       "Acquire the lock on RESOURCE and print TOKEN:TICKET, by which it can be extended or\n"
       "released. Else it ends with the TTL. Later holders have larger tickets.",
-      "Exit status: 0 acquired, 124 held by somebody else, 122 no quorum of nodes,\n"
-      "  125 anything else; more in redlock(1).\n" },
+      "0 acquired, 124 held by somebody else, 122 no quorum of nodes.\n" },
     { "extend", "redlock extend [OPTION]... RESOURCE TOKEN",
       "Start the TTL of the lock on RESOURCE that was acquired with TOKEN anew.",
-      "Exit status: 0 extended, 123 TOKEN no longer holds it, 122 no quorum of nodes,\n"
-      "  125 anything else; more in redlock(1).\n" },
+      "0 extended, 123 TOKEN no longer holds it, 122 no quorum of nodes.\n" },
     { "release", "redlock release [OPTION]... RESOURCE TOKEN",
       "Release the lock on RESOURCE that was acquired with TOKEN.",
-      "Exit status: 0 released on a quorum of nodes, 122 on fewer: they keep it until\n"
-      "  its TTL ends, 123 TOKEN no longer held it; more in redlock(1).\n" },
+      "0 released on a quorum of nodes, 122 on fewer: they keep it until\n"
+      "  its TTL ends, 123 TOKEN no longer held it.\n" },
     { "keep", "redlock keep [OPTION]... --pid PID RESOURCE TOKEN",
       "Extend the lock on RESOURCE that was acquired with TOKEN while the process PID lives, then\n"
       "release it. It is for scripts: redlock keep --pid $$ RESOURCE \"$token\" &",
-      "Exit status: 0 released, 123 TOKEN does not hold it, or the lock was lost, 122 no\n"
-      "  quorum of nodes, 125 anything else; more in redlock(1).\n" },
+      "0 released, 123 TOKEN does not hold it, or the lock was lost, 122 no\n"
+      "  quorum of nodes.\n" },
     { "status", "redlock status [OPTION]... [RESOURCE]",
       "Show what each node knows of the lock on RESOURCE, and what the majority says; or list\n"
       "what is held, by redlock-admin.",
-      "Exit status: 0 free, 124 not free, 122 too few nodes can tell, or may vote; more in\n"
-      "  redlock(1).\n" },
+      "0 free, 124 not free, 122 too few nodes can tell, or may vote.\n" },
     { "lead", "redlock lead [OPTION]... NAME [--] COMMAND [ARG]...",
       "Wait until there is no leader of NAME, then lead: run COMMAND while the lock on NAME is\n"
       "held, and tell 'redlock leader' so. When the lead is lost, COMMAND is ended before there\n"
       "can be another leader, and redlock waits to lead again. COMMAND finds its epoch, which\n"
       "is larger than that of every leader before, in REDLOCK_TICKET.",
-      "Exit status: that of COMMAND (128+N if signal N ended it), or as redlock run has it.\n" },
+      "that of COMMAND (128+N if signal N ended it), or as redlock run has it.\n" },
     { "leader", "redlock leader [OPTION]... NAME",
       "Print the epoch and the name of the last leader of NAME that proclaimed itself. It says\n"
       "which leader there was; only the leader itself can know that it still leads.",
-      "Exit status: 0 printed, 1 there is none, 2 no quorum of nodes answered; more in\n"
-      "  redlock(1).\n" },
+      "0 printed, 1 there is none, 122 no quorum of nodes answered.\n" },
     { NULL, NULL, NULL, NULL }
 };
 

@@ -502,17 +502,9 @@ static int finish_run(struct run *run)
     return EXIT_LOST;
 }
 
-/* A mark that this host cannot live up to would keep all others from it. */
-static int mark_period(struct run *run)
-{
-    int error = child_find(run->holding->program[0]);
-
-    return error ? report_start(run, error) : once_ask(&run->once, run->session);
-}
-
 static int run_with_lock(struct run *run)
 {
-    int code = run->settings->once_per_ms > 0 ? mark_period(run) : 0;
+    int code = run->settings->once_per_ms > 0 ? once_ask(&run->once, run->session) : 0;
 
     if (code == 0) code = run_to_its_end(run);
     if (code) {
@@ -531,7 +523,8 @@ static void tell_json(struct session *session, enum redlock_status status, const
     static const char *const endings[] = {      /* enum ending */
         "command ended", "lock lost", "max-hold", "max-extensions", "guardian killed"
     };
-    const char *reason = status != REDLOCK_OK ? "not acquired" : run->is_gone ? "lock lost"
+    const char *reason = status != REDLOCK_OK && !run->refusal ? "not acquired"
+                       : run->is_gone ? "lock lost"
                        : run->has_run ? endings[run->ending] : code == EXIT_ALREADY ? "already ran"
                        : code == EXIT_NO_QUORUM ? "not marked" : "command not run";
     FILE *file;
@@ -552,18 +545,28 @@ static uint32_t extension_limit(const struct holding *holding)
     return holding->max_extensions < UINT32_MAX ? holding->max_extensions : 0;
 }
 
+/* A mark of a period that this host cannot live up to would keep all others from it. Looked for
+ * while there is no lock, since the file system may hang (S29). */
+static int find_program(const struct run *run)
+{
+    return run->settings->once_per_ms > 0 ? child_find(run->holding->program[0]) : 0;
+}
+
 /* Acquires, runs, releases. */
 static int run_in_session(struct run *run)
 {
     struct session *session = run->session;
     const struct settings *settings = run->settings;
-    enum redlock_status status;
-    int code;
+    enum redlock_status status = REDLOCK_SYSTEM;
+    int code, error = find_program(run);
 
     notify(&run->notifier, NULL, "Waiting for the lock:", settings->output.resource);
-    status = acquire_lock(session, run->holding->grace_ms + margin_ms(settings),
-                          extension_limit(run->holding));
-    if (status == REDLOCK_OK) {
+    if (error == 0)
+        status = acquire_lock(session, run->holding->grace_ms + margin_ms(settings),
+                              extension_limit(run->holding));
+    if (error != 0) {
+        code = report_start(run, error);
+    } else if (status == REDLOCK_OK) {
         log_transition(session, LOG_ACQUIRED, NULL);
         if (settings->output.verbose)    report_validity(session, "acquired");
         else if (!settings->output.json) report_same_servers(session);

@@ -67,6 +67,7 @@ struct option_row {
     { "version", OPTION_VERSION, commands, NULL, "show the version" }, \
     { NULL, 0, 0, NULL, NULL }
 
+/* exits: its exit statuses, in lines. */
 struct command_row {
     const char *name, *usage, *purpose, *exits;
 };

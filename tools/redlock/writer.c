@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -27,6 +26,7 @@ enum {
 };
 
 static pid_t writer;
+static int reader = -1;
 
 struct piece {
     struct outbox_head head;
@@ -34,30 +34,32 @@ struct piece {
 };
 
 /* In redlock's group: what a terminal sends to that is not meant for it. */
-static void heed_signals(bool heeds)
+static void ignore_signals(void)
 {
-    for (int number = 1; number < NSIG; number++) (void)signal(number, heeds ? SIG_DFL : SIG_IGN);
+    for (int number = 1; number < NSIG; number++) (void)signal(number, SIG_IGN);
 }
 
-/* Redlock and its guardian have ended. */
-static bool is_alone(int reader)
+/* Nobody waits for it any longer. */
+static void let_signals_end_it(void)
 {
-    struct pollfd fd = { .fd = reader };
+    static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
 
-    return poll(&fd, 1, 0) == 1 && (fd.revents & POLLHUP);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) (void)signal(ends[i], SIG_DFL);
 }
 
-/* Nobody waits for what is still to be written when it is alone, so a signal may end it then. */
-static void write_to_stderr(int reader, const char *text, size_t size)
+/* The log and the metrics go on when the words are given up. */
+static void write_words(const char *text, size_t size)
 {
-    unsigned seconds = 0;
+    static unsigned seconds;
     size_t used = 0;
 
-    while ((used += write_patiently(STDERR_FILENO, text + used, size - used, 1000)) < size) {
+    assert(reader >= 0);
+    while (seconds < KEPT_S &&
+           (used += write_patiently(STDERR_FILENO, text + used, size - used, 1000)) < size) {
         if (errno != EAGAIN) return;
-        if (!is_alone(reader)) continue;
-        heed_signals(true);
-        if (++seconds >= KEPT_S) _exit(EXIT_SUCCESS);
+        if (!outbox_is_over(reader)) continue;
+        let_signals_end_it();
+        seconds++;
     }
 }
 
@@ -78,8 +80,7 @@ static void take_name(void)
 #endif
 }
 
-static void deliver(const struct settings *settings, int reader, struct piece *piece,
-                    size_t size)
+static void deliver(const struct settings *settings, struct piece *piece, size_t size)
 {
     const struct outbox_head *head = &piece->head;
 
@@ -94,36 +95,36 @@ static void deliver(const struct settings *settings, int reader, struct piece *p
     case OUTLET_STDERR:
         if (head->dropped > 0)
             say("%u messages were dropped here, for nobody read them", (unsigned)head->dropped);
-        write_to_stderr(reader, piece->text, size);
+        write_words(piece->text, size);
         break;
     case OUTLET_COUNT: break;
     }
 }
 
-_Noreturn static void become_writer(const struct settings *settings, int reader)
+_Noreturn static void become_writer(const struct settings *settings)
 {
     static struct piece piece;
     ssize_t size;
 
     assert(reader >= 0);
-    outbox_leave();
-    heed_signals(false);
+    outbox_write_by(write_words);
+    ignore_signals();
     keep_only_stderr();
     take_name();
     while ((size = recv(reader, &piece, sizeof piece, 0)) > 0 || (size < 0 && errno == EINTR))
         if (size >= (ssize_t)sizeof piece.head)
-            deliver(settings, reader, &piece, (size_t)size - sizeof piece.head);
+            deliver(settings, &piece, (size_t)size - sizeof piece.head);
     _exit(EXIT_SUCCESS);
 }
 
 int writer_begin(const struct settings *settings)
 {
-    int reader, error;
+    int error;
 
     if (!outbox_open(&reader)) return errno;
     writer = fork();
     error = errno;
-    if (writer == 0) become_writer(settings, reader);
+    if (writer == 0) become_writer(settings);
     (void)close(reader);
     if (writer > 0) tree_spare(writer);
     else            outbox_leave();

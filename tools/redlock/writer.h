@@ -7,8 +7,8 @@
  *      guardian --/
  *
  * It ends when both have, and it has written what they told. Until then no signal but SIGKILL ends
- * it, and then what is told is lost, no lock. It keeps words that nobody reads for ten
- * minutes more, unless a signal ends it. */
+ * it, which loses words, but no lock. It keeps words that nobody reads for ten minutes more, unless
+ * a signal ends it. */
 #ifndef WRITER_H
 #define WRITER_H
 

@@ -131,7 +131,7 @@ TEST(s31_a_majority_of_the_sentinels_is_enough_and_a_minority_is_not_believed)
     CLOSE(0);
 }
 
-/* One may need a person, while the others are only restarting. */
+/* One may need somebody to mend it, while the others are only restarting. */
 TEST(the_trouble_that_most_sentinels_have_is_told_and_of_as_many_the_first)
 {
     WATCHED;
