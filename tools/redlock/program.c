@@ -26,7 +26,7 @@ static const char help[] =
     "  status RESOURCE                    show who holds it, node by node\n"
     "  lead NAME -- COMMAND [ARG]...      run a command as the leader, again and again\n"
     "  leader NAME                        print the leader and its epoch\n"
-    "  help COMMAND                       show its options\n\n"
+    "  help COMMAND                       show its options\n"
     "By redlock-admin:\n"
     "  break RESOURCE --token TOKEN       take it from its holder\n"
     "  doctor                             look what is wrong with the nodes\n"
