@@ -164,8 +164,10 @@ static bool sentinel_add(struct redlock_client *c, unsigned node, const struct l
 
 static void put_text(struct redlock_sentinel *sentinel, const char *text)
 {
-    REDLOCK_ASSERT(strlen(sentinel->send) + strlen(text) < sizeof sentinel->send);
-    sentinel_append(sentinel->send, sizeof sentinel->send, text);
+    size_t room = sizeof sentinel->send;
+
+    REDLOCK_ASSERT(strlen(sentinel->send) + strlen(text) < room);
+    sentinel_append(sentinel->send, room, text);
 }
 
 static void put_argument(struct redlock_sentinel *sentinel, const char *text)
