@@ -403,15 +403,19 @@ TEST(without_descriptors_no_look_up_begins_and_the_code_says_why)
 {
     struct net_resolved resolved;
     struct rlimit before, none;
+    int ends[2] = { -1, -1 };
     reset();
     CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
     none = (struct rlimit){ .rlim_cur = 3, .rlim_max = before.rlim_max };
     CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
-    const int another = open("/dev/null", O_RDONLY), fd = begin("redis.example", &resolved);
+    /* Under valgrind the limit holds for open, and not for socketpair. */
+    const bool is_forbidden = socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0;
+    const int fd = begin("redis.example", &resolved);
     CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
-    net_close(another);
-    if (another >= 0) net_close(fd);
-    if (another >= 0) TAP_SKIP("descriptors cannot be forbidden here");
+    net_close(ends[0]);
+    net_close(ends[1]);
+    if (!is_forbidden) net_close(fd);
+    if (!is_forbidden) TAP_SKIP("socket pairs cannot be forbidden here");
     CHECK_INT(fd, -1);
     CHECK_STR(net_resolve_text(resolved.code), net_error_text(EMFILE));
     CHECK_INT(resolver.asked, 0);
