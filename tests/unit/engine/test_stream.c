@@ -4,6 +4,8 @@
 #include "../../world/decoder.h"
 #include "../../world/story.h"
 
+#include <limits.h>
+
 enum { N = 5, RING_SIZE = 2000 };
 
 static struct redlock_event ring[RING_SIZE], seen[RING_SIZE];
@@ -646,7 +648,8 @@ TEST(each_script_and_each_of_its_arguments_has_a_name)
     CHECK_STR(redlock_script_name(REDLOCK_COMMAND_RESTORE), "restore");
     CHECK_STR(redlock_argument_name(REDLOCK_COMMAND_ACQUIRE, 4), "skew");
     CHECK(!redlock_script_name(REDLOCK_COMMAND_PTTL) &&
-          !redlock_argument_name(REDLOCK_COMMAND_INFO, 0));
+          !redlock_argument_name(REDLOCK_COMMAND_INFO, 0) &&
+          !redlock_argument_name(REDLOCK_COMMAND_ACQUIRE, UINT_MAX));
 }
 
 TEST(the_form_of_a_command_is_told)
