@@ -1161,6 +1161,24 @@ TEST(s5_a_key_of_a_poll_that_was_answered_is_not_the_one_of_a_poll_that_was_not)
     EXPECT_KEY_ABSENT(1, "door");
 }
 
+/* The key was there before, so whatever the node does, one release is enough. */
+TEST(an_extension_of_a_fair_lock_that_no_answer_tells_of_is_no_stray)
+{
+    CLUSTER_OF(3, 1, (void)0);
+    FAIR(0, 0);
+    STALL(1);
+    EXTEND(0, 10000);
+    RESET(0, 1);
+    HEAL_ALL;
+    RUN_MS(300);
+    EXPECT_HELD(0);
+    CHECK_INT(LOCK(0)->stakes[1].strays, 0);
+    RELEASE(0);
+    RUN_MS(1000);
+    CHECK_INT(CALLS(1, "RELEASE"), 1);
+    EXPECT_KEY_ABSENT(1, "door");
+}
+
 /* Node 1 answers all of them, but late. */
 TEST(a_fair_lock_may_have_more_polls_under_way_than_are_counted)
 {
