@@ -492,8 +492,13 @@ static const char *words_about(const struct redlock_sentinel *sentinel)
     return sentinel->state == SENTINEL_CONNECTING ? UNCONNECTED : "no answer";
 }
 
-/* Why there is no majority, with the error that most sentinels have. One of them may need somebody
- * to mend it, while the others are only restarting. */
+static bool has_named(const struct redlock_sentinel *sentinel, uint64_t turn)
+{
+    return sentinel->answered_turn >= turn && sentinel->master[0] != '\0';
+}
+
+/* Why there is no majority, with the trouble that most sentinels have, or of as many an error rather
+ * than silence. One of them may need somebody to mend it, while the others are only restarting. */
 static void explain_no_majority(const struct redlock_client *c,
                                 const struct redlock_watched *watched, uint64_t turn, char *text,
                                 size_t room)
@@ -502,14 +507,17 @@ static void explain_no_majority(const struct redlock_client *c,
     unsigned naming = 0, most = 0;
 
     for (unsigned i = 0; i < watched->count; i++) {
-        bool names = list[i].answered_turn >= turn && list[i].master[0] != '\0';
-        unsigned alike = 0;
-        naming += names;
+        unsigned weight = list[i].error[0] != '\0';
+        if (has_named(&list[i], turn)) {
+            naming++;
+            continue;
+        }
         for (unsigned j = i; j < watched->count; j++)
-            alike += strcmp(list[j].error, list[i].error) == 0;
-        if (names || alike <= most) continue;
+            if (!has_named(&list[j], turn) && strcmp(list[j].error, list[i].error) == 0)
+                weight += 2;
+        if (weight <= most) continue;
         trouble = &list[i];
-        most = alike;
+        most = weight;
     }
     text[0] = '\0';
     sentinel_append_number(text, room, naming);

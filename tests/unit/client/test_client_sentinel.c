@@ -152,6 +152,17 @@ TEST(the_trouble_that_most_sentinels_have_is_told_and_of_as_many_the_first)
     CLOSE(0);
 }
 
+/* Nor is one that names a master alike to it, for neither has an error. */
+TEST(of_as_many_sentinels_one_that_is_silent_is_not_told)
+{
+    WATCHED;
+    node_hang(0);
+    node_kill(1);
+    CHECK(ACQUIRE(&door, 0) != REDLOCK_OK);
+    CHECK_STR(words(), "1 of 3 sentinels name a master; n1:26379: connection refused");
+    CLOSE(0);
+}
+
 /* The list names it nowhere. */
 TEST(a_master_that_cannot_be_connected_to_is_named)
 {
@@ -819,8 +830,7 @@ TEST(an_answer_that_was_cut_off_does_not_go_on_in_the_next_connection)
 TEST(a_sentinel_that_cannot_be_connected_to_is_told_when_the_node_s_time_is_over)
 {
     WATCHED;
-    net.hosts[0].welcome = NET_NEVER;
-    node_kill(1);
+    net.hosts[0].welcome = net.hosts[1].welcome = NET_NEVER;
     CHECK(ACQUIRE(&door, 0) != REDLOCK_OK);
     CHECK_STR(words(), "1 of 3 sentinels name a master; n0:26379: no connection within the node "
                        "timeout");
