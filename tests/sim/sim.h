@@ -93,6 +93,8 @@ enum sim_class {
 };
 
 const char *sim_class_text(enum sim_class class);
+/* The class of a name in the table above, such as "crash_lost". SIM_CLASS_COUNT: none has it. */
+enum sim_class sim_class_of_name(const char *given);
 bool sim_class_is_promised(enum sim_class class);
 bool sim_class_is_about_tickets(enum sim_class class);  /* The other is about nothing else. */
 bool sim_class_is_about_periods(enum sim_class class);

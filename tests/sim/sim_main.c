@@ -16,13 +16,13 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: sim [--seed S] [--worlds N] [--class NUMBER] [--jobs J]   worlds of the promised "
+    "usage: sim [--seed S] [--worlds N] [--class CLASS] [--jobs J]    worlds of the promised "
     "classes, or of one class\n"
-    "       sim --seed S --tell [--class NUMBER]                      one world: options, and its "
+    "       sim --seed S --tell [--class CLASS]                       one world: options, and its "
     "end as a story\n"
     "       sim --hashes [--seed S] [--worlds N]                      the trace hash of each "
     "world, and of one of each class\n"
-    "       sim --witness [--seed S] [--worlds N] [--class NUMBER]    what happens in each world, "
+    "       sim --witness [--seed S] [--worlds N] [--class CLASS]     what happens in each world, "
     "for tests/witness/check\n"
     "       sim --classes [--worlds N]                                the table of all classes, "
     "each with N worlds\n"
@@ -474,16 +474,28 @@ static bool read_number(const char *text, uint64_t *number)
     return *end == '\0';
 }
 
+/* A class by its name, or by its number, as worlds are told with; as many as there are for all. */
+static bool read_class(struct wishes *wishes, const char *value)
+{
+    uint64_t number;
+    if (!value) return false;
+    if (!read_number(value, &number)) {
+        wishes->batch.class = sim_class_of_name(value);
+        return wishes->batch.class != SIM_CLASS_COUNT;
+    }
+    if (number <= SIM_CLASS_COUNT) wishes->batch.class = (enum sim_class)number;
+    return number <= SIM_CLASS_COUNT;
+}
+
 static bool read_wish(struct wishes *wishes, const char *name, const char *value)
 {
     uint64_t number;
+    if (strcmp(name, "--class") == 0) return read_class(wishes, value);
     if (!read_number(value, &number)) return false;
     if (strcmp(name, "--seed") == 0)
         wishes->batch.first = number;
     else if (strcmp(name, "--worlds") == 0)
         wishes->batch.count = number, wishes->has_worlds = true;
-    else if (strcmp(name, "--class") == 0 && number <= SIM_CLASS_COUNT)
-        wishes->batch.class = (enum sim_class)number;
     else if (strcmp(name, "--jobs") == 0 && number > 0 && number <= JOBS_MAX)
         jobs = (unsigned)number;
     else if (strcmp(name, "--soak") == 0 || strcmp(name, "--mutant") == 0)

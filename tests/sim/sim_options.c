@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     MS = 1000,
@@ -17,6 +18,17 @@ const char *sim_class_text(enum sim_class class)
         SIM_CLASSES(SIM_CLASS_TEXT)
     };
     return texts[class];
+}
+
+enum sim_class sim_class_of_name(const char *given)
+{
+    static const char *const names[] = {
+#define SIM_CLASS_NAME(name, promised, text) #name,
+        SIM_CLASSES(SIM_CLASS_NAME)
+    };
+    unsigned class = 0;
+    while (class < SIM_CLASS_COUNT && strcasecmp(names[class], given) != 0) class++;
+    return (enum sim_class)class;
 }
 
 bool sim_class_is_promised(enum sim_class class)
