@@ -70,13 +70,16 @@ static enum redlock_status without_entropy(enum redlock_status status)
 }
 
 /* Called before an operation begins. Connections that were closed in a long silence are found now,
- * not by its first command. *now_us is the time after that. */
+ * not by its first command. *now_us is the time after that. An operation may need random bytes at
+ * once, which begun ones have used up. */
 static enum redlock_status catch_up(struct redlock_client *c, uint64_t *now_us)
 {
     enum redlock_status status = client_check_open(c);
 
     *now_us = redlock_now_us();
-    if (status != REDLOCK_OK || *now_us - c->stepped_at < QUIET_US) return status;
+    if (status != REDLOCK_OK) return status;
+    (void)client_add_entropy(c);
+    if (*now_us - c->stepped_at < QUIET_US) return REDLOCK_OK;
     (void)run_turn(c, 0, HEEDS_NOTHING);
     *now_us = c->engine.now_us;
     return REDLOCK_OK;

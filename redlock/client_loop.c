@@ -181,16 +181,19 @@ enum redlock_status client_add_entropy(struct redlock_client *c)
     return REDLOCK_OK;
 }
 
-/* Does all that is due, until no attempt waits for random bytes. */
+/* Does all that is due, until no attempt waits for random bytes. More may wait than the engine has
+ * room for, and for a late loop the clock stands still until all have some. */
 static enum redlock_status tick_engine(struct redlock_client *c, uint64_t now_us)
 {
     enum redlock_status status;
 
+    while ((status = client_add_entropy(c)) == REDLOCK_OK && c->engine.needs_entropy.first)
+        redlock_tick(&c->engine, c->engine.now_us);
     do {
-        status = client_add_entropy(c);
         redlock_tick(&c->engine, now_us);
         redlock_tend_durable(&c->durable);
-    } while (status == REDLOCK_OK && redlock_entropy_wanted(&c->engine) > 0);
+        if (status == REDLOCK_OK) status = client_add_entropy(c);
+    } while (status == REDLOCK_OK && c->engine.needs_entropy.first);
     return status;
 }
 

@@ -431,13 +431,14 @@ void redlock_tick(struct redlock *r, uint64_t now_us)
 {
     r->now_us = now_us;
     tick_sessions(r, 0);
+    /* Before it is too late for them. */
+    while (r->needs_entropy.first && r->entropy_size >= REDLOCK_TOKEN_SIZE)
+        lock_begin_with_entropy(r, r->needs_entropy.first);
     while (r->heap && r->heap->wake_at <= now_us) {
         /* Or it was made ready anew, or overwritten, while it was in use. */
         REDLOCK_CHECK(r->heap->in_heap);
         lock_tick(r, r->heap);
     }
-    while (r->needs_entropy.first && r->entropy_size >= REDLOCK_TOKEN_SIZE)
-        lock_begin_with_entropy(r, r->needs_entropy.first);
     tick_sessions(r, r->node_count);    /* Subscriptions that a lock has just begun to need. */
     REDLOCK_LOOK_AT_ENGINE(r);
 }

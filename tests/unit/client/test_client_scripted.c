@@ -522,6 +522,57 @@ TEST(the_system_is_asked_again_for_random_bytes_after_a_pause)
     CLOSE(0);
 }
 
+/* The engine has random bytes at hand for four attempts, and is fed as many at once. */
+enum { BURST = 3 * REDLOCK_ENTROPY_MAX / REDLOCK_TOKEN_SIZE };
+static struct redlock_lock burst[BURST];
+
+static void begin_burst(uint32_t wait_ms)
+{
+    for (unsigned i = 0; i < BURST; i++) {
+        const struct redlock_request request = {
+            .resource = &"abcdefghijklmnop"[i], .resource_size = 1, .ttl_ms = 10000,
+            .wait_ms = wait_ms
+        };
+        redlock_lock_init(&burst[i]);
+        CHECK_INT(redlock_begin_acquire(&client, &burst[i], &request), REDLOCK_OK);
+    }
+}
+
+static void expect_burst(void)
+{
+    for (unsigned i = 0; i < BURST; i++) {
+        TAP_CONTEXT("lock %u", i);
+        CHECK_INT(redlock_lock_status(&burst[i]), REDLOCK_OK);
+        CHECK(redlock_valid_ms(&burst[i]) > 0);
+        CHECK_INT(redlock_release(&client, &burst[i], NULL), REDLOCK_OK);
+    }
+}
+
+TEST(a_loop_that_comes_late_has_random_bytes_for_every_lock)
+{
+    CLIENT(3);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    begin_burst(5000);
+    net_pass(2 * NODE_TIMEOUT * MS);
+    CHECK_INT(redlock_run_for(&client, NULL, 5000), REDLOCK_OK);
+    expect_burst();
+    CLOSE(1000);
+}
+
+TEST(a_call_that_needs_random_bytes_has_them_behind_any_number_of_locks_that_were_begun)
+{
+    const struct redlock_request reader = {
+        .kind = &redlock_shared, .resource = "gate", .resource_size = 4, .ttl_ms = 10000
+    };
+    CLIENT(3);
+    CHECK_INT(redlock_acquire_request(&client, &gate, &reader), REDLOCK_OK);
+    begin_burst(0);
+    CHECK_INT(redlock_upgrade(&client, &gate), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, NULL, 100), REDLOCK_OK);
+    expect_burst();
+    CLOSE(1000);
+}
+
 /* ---- Interrupting ---- */
 
 static void interrupt(unsigned argument)
