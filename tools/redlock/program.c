@@ -409,7 +409,7 @@ _Noreturn static void run_admin(char **argv, const char *word)
     refuse(NULL,
            "'%s' is done by redlock-admin, which cannot be run: %s ('make install' puts it beside "
            "redlock)",
-           word, strerror(errno));
+           word, text_system_error(errno));
 }
 
 static bool is_of_admin(const char *word)

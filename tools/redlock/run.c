@@ -287,7 +287,7 @@ static void watch_command(struct run *run)
     run->session->watched = guardian->reports;
     if (guardian->refused_error && !run->settings->output.json)
         say_of_resource("cannot send signal %d to the command: %s", guardian->refused_signal,
-                        strerror(guardian->refused_error));
+                        text_system_error(guardian->refused_error));
     guardian->refused_error = 0;
     if (run->ending == NOT_ENDING && guardian->was_killed) end_command(run, GUARDIAN_KILLED, now);
     else if (run->ending == NOT_ENDING && guardian->ward.is_ending)

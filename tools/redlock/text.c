@@ -116,14 +116,60 @@ void text_say(const char *format, va_list arguments)
     free(text);
 }
 
+/* The words of glibc for what can happen to files, programs, processes and the sockets of syslog and
+ * of HTTP. A libc has 100 more, and links all of them. */
+#define SYSTEM_ERRORS(X) \
+    X(EMFILE, "too many open files in this process (raise its limit: ulimit -n)") \
+    X(ENFILE, "too many open files in the system (raise its limit, or close some)") \
+    X(ENOENT, "No such file or directory") \
+    X(EACCES, "Permission denied") \
+    X(EPERM, "Operation not permitted") \
+    X(ENOTDIR, "Not a directory") \
+    X(EISDIR, "Is a directory") \
+    X(EEXIST, "File exists") \
+    X(ELOOP, "Too many levels of symbolic links") \
+    X(ENAMETOOLONG, "File name too long") \
+    X(EROFS, "Read-only file system") \
+    X(ENOSPC, "No space left on device") \
+    X(EDQUOT, "Disk quota exceeded") \
+    X(EFBIG, "File too large") \
+    X(EIO, "Input/output error") \
+    X(ESTALE, "Stale file handle") \
+    X(ETXTBSY, "Text file busy") \
+    X(EBUSY, "Device or resource busy") \
+    X(ENXIO, "No such device or address") \
+    X(EPIPE, "Broken pipe") \
+    X(EBADF, "Bad file descriptor") \
+    X(EINVAL, "Invalid argument") \
+    X(EAGAIN, "Resource temporarily unavailable") \
+    X(ENOMEM, "Cannot allocate memory") \
+    X(ENOBUFS, "No buffer space available") \
+    X(ENOEXEC, "Exec format error") \
+    X(E2BIG, "Argument list too long") \
+    X(ESRCH, "No such process") \
+    X(EINTR, "Interrupted system call") \
+    X(ENOSYS, "Function not implemented") \
+    X(ECONNREFUSED, "Connection refused") \
+    X(EMSGSIZE, "Message too long") \
+    X(EADDRINUSE, "Address already in use") \
+    X(EADDRNOTAVAIL, "Cannot assign requested address") \
+    X(EAFNOSUPPORT, "Address family not supported by protocol")
+
 const char *text_system_error(int error)
 {
-    switch (error) {
-    case EMFILE: return "too many open files in this process (raise its limit: ulimit -n)";
-    case ENFILE:
-        return "too many open files in the system (raise its limit, or close some)";
-    default:     return strerror(error);
-    }
+#define SYSTEM_NUMBER(number, text) (int16_t)(number),
+#define SYSTEM_TEXT(number, text) text "\0"
+    static const int16_t numbers[] = { SYSTEM_ERRORS(SYSTEM_NUMBER) };
+    static const char texts[] = SYSTEM_ERRORS(SYSTEM_TEXT);
+#undef SYSTEM_NUMBER
+#undef SYSTEM_TEXT
+    static char other[32];
+    const char *text = texts;
+
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++, text += strlen(text) + 1)
+        if (numbers[i] == error) return text;
+    (void)print_text(other, sizeof other, "error %d of the system", error);
+    return other;
 }
 
 const char *text_duration(char text[TEXT_DURATION_MAX], uint64_t ms)

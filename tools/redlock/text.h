@@ -26,7 +26,8 @@ bool text_is_plain(const char *text);
  * as by a word of the user's, the middle is left out: what is wrong stands at the end. */
 void text_say(const char *format, va_list arguments);
 
-/* The system's words for an errno; with what to do where files are too many. */
+/* The words for an errno; with what to do where files are too many. A rare one is told by its
+ * number, in memory of the next call's. */
 const char *text_system_error(int error);
 
 /* "1.5 s", "250 ms", "2 min 5 s": rounded down. Returns text. */
