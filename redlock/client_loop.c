@@ -186,14 +186,15 @@ enum redlock_status client_add_entropy(struct redlock_client *c)
 static enum redlock_status tick_engine(struct redlock_client *c, uint64_t now_us)
 {
     enum redlock_status status;
+    bool goes_on;
 
-    while ((status = client_add_entropy(c)) == REDLOCK_OK && c->engine.needs_entropy.first)
-        redlock_tick(&c->engine, c->engine.now_us);
     do {
-        redlock_tick(&c->engine, now_us);
+        status = client_add_entropy(c);
+        goes_on = status == REDLOCK_OK && c->engine.needs_entropy.first;
+        redlock_tick(&c->engine, goes_on ? c->engine.now_us : now_us);
         redlock_tend_durable(&c->durable);
-        if (status == REDLOCK_OK) status = client_add_entropy(c);
-    } while (status == REDLOCK_OK && c->engine.needs_entropy.first);
+        goes_on |= status == REDLOCK_OK && redlock_entropy_wanted(&c->engine) > 0;
+    } while (goes_on);
     return status;
 }
 

@@ -314,6 +314,8 @@ void client_shut(struct redlock_client *c, enum redlock_status status)
 {
     REDLOCK_ASSERT(c->owner != 0);
     c->owner = 0;
+    /* In a child of fork() they are the parent's, wherever their memory is. */
+    if (status != REDLOCK_FORKED) redlock_forget(&c->engine, NULL);
     for (unsigned k = 0; k < client_fd_count(c); k++) {
         close_connection(c, k, status == REDLOCK_FORKED);
         net_close(c->sockets[k].lookup);

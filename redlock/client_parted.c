@@ -34,8 +34,13 @@ static const void *copy_names(struct redlock_parted *parted, const struct redloc
  * would name that memory. */
 void redlock_part(struct redlock_client *c, struct redlock_lock *lock)
 {
-    bool owes = redlock_let_go(&c->engine, lock, redlock_now_us());
+    bool owes;
 
+    if (client_check_open(c) == REDLOCK_NOT_OPEN) {
+        redlock_lock_init(lock);
+        return;
+    }
+    owes = redlock_let_go(&c->engine, lock, redlock_now_us());
     redlock_cancel(&c->engine, lock, redlock_now_us());
     for (unsigned i = 0; i < REDLOCK_PARTED_MAX; i++) {
         struct redlock_parted *parted = &c->parted[i];

@@ -66,13 +66,19 @@ static void clear_lock(struct redlock_lock *lock)
     *lock = rest;
 }
 
-static void forget_lock(struct redlock *r, struct redlock_lock *lock)
+/* The engine has no pointer to it any longer. */
+static void unlink_lock(struct redlock *r, struct redlock_lock *lock)
 {
     if (r->waking) r->waking->leave(r, lock);
     if (lock->outstanding > 0) readdress_questions(r, lock, NULL);
     for (unsigned k = 0; k < r->node_count; k++) stake_want_nothing(r, lock, k);
     lock_leave_queue(r, lock);
     heap_set(&r->heap, lock, REDLOCK_NEVER);
+}
+
+static void forget_lock(struct redlock *r, struct redlock_lock *lock)
+{
+    unlink_lock(r, lock);
     clear_lock(lock);
 }
 
@@ -413,8 +419,40 @@ void redlock_pay(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
     REDLOCK_LOOK_AT_LOCK(r, lock);
 }
 
+/* Nobody asks or answers for it any longer. */
+static void abandon(struct redlock *r, struct redlock_lock *lock)
+{
+    redlock_cancel(r, lock, r->now_us);
+    if (!lock_is_held(lock, r->now_us)) {
+        redlock_forget(r, lock);
+        return;
+    }
+    if (lock->phase == REDLOCK_PHASE_EXTENDING) lock_set_phase(r, lock, REDLOCK_PHASE_HELD);
+    lock->is_kept = lock->is_quiet = false;
+    unlink_lock(r, lock);
+    lock->outstanding = 0;
+}
+
+static void abandon_all(struct redlock *r)
+{
+    while (r->heap) abandon(r, r->heap);
+    while (r->done.first) abandon(r, r->done.first);
+    for (unsigned k = 0; k < r->node_count; k++) {
+        struct redlock_node *node = &r->nodes[k];
+        while (node->queue.first) abandon(r, node->queue.first);
+        for (unsigned i = 0; i < node->asked_count; i++) {
+            struct redlock_lock *lock = node_asked_at(node, &r->config, i)->lock;
+            if (lock) abandon(r, lock);
+        }
+    }
+}
+
 void redlock_forget(struct redlock *r, struct redlock_lock *lock)
 {
+    if (!lock) {
+        abandon_all(r);
+        return;
+    }
     REDLOCK_CHECK(is_ours(r, lock));
     event_note(r, lock, REDLOCK_EVENT_FORGOTTEN, 0);
     forget_lock(r, lock);

@@ -803,7 +803,9 @@ void redlock_pay(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 
 /* Unlinks the lock from the engine at any moment, without a byte sent. Answers to it are dropped,
  * debts are given up, and keys stay on the nodes until their TTL ends. Its memory is the caller's
- * again. The functions below still answer from it about its last operation. */
+ * again. The functions below still answer from it about its last operation. NULL stands for all
+ * locks, before the engine is made anew: what is under way is cancelled, but a lock that is held
+ * stays so, and is kept no longer. */
 void redlock_forget(struct redlock *r, struct redlock_lock *lock);
 
 /* Moves a lock, with everything the engine knows about it, to other memory. to is not in use, and

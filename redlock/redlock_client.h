@@ -200,7 +200,9 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes,
 
 /* Sends the releases that are still owed to nodes that answer, for up to wait_ms, and closes the
  * connections. Locks that are held are abandoned, not released. They stay held until their TTL ends
- * (redlock_release_all releases them). It closes only the copies of the descriptors in a child of
+ * (redlock_release_all releases them), and are kept no longer. Operations under way are cancelled.
+ * A lock may then be used with this client, if it is opened again with the same nodes, or made
+ * ready anew. It closes only the copies of the descriptors in a child of
  * fork() and sends nothing, so the parent's locks and connections stay as they are. No descriptor
  * outlives exec(). A client that is not open is left alone. Other calls about one return NOT_OPEN,
  * if they return a status. It has no descriptors, and nothing may be asked of its engine. */
@@ -361,7 +363,8 @@ int redlock_poll_ms(const struct redlock_client *c);
 /* Hands a lock over to the client, which pays its debts. Its memory and its name are the caller's
  * again, as when redlock_release returns. An operation under way is cancelled, and a lock that is
  * held is released, without waiting for that. But the keys of an adopted lock are left (S17).
- * redlock_next_done does not name it any longer. */
+ * redlock_next_done does not name it any longer. If the client is not open, the lock is only made
+ * ready anew. */
 void redlock_part(struct redlock_client *c, struct redlock_lock *lock);
 
 /* ---- Questions ---- */

@@ -939,6 +939,81 @@ TEST(a_close_tries_at_once_what_nodes_would_not_take)
     }
 }
 
+/* Locks that are kept, waiting, owed to a node, extended, and acquired. */
+enum former { KEPT, WAITING, OWED, EXTENDING, UNDER_WAY, FORMERS };
+
+static void use_in_each_way(struct redlock_lock *locks)
+{
+    for (unsigned i = 0; i < FORMERS; i++) {
+        const struct redlock_request request = {
+            .resource = &"abcde"[i], .resource_size = 1, .ttl_ms = 10000,
+            .wait_ms = i == WAITING ? REDLOCK_FOREVER : 0
+        };
+        redlock_lock_init(&locks[i]);
+        CHECK_INT(redlock_begin_acquire(&client, &locks[i], &request), REDLOCK_OK);
+        if (i == UNDER_WAY) continue;
+        CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
+        if (i == WAITING) continue;
+        CHECK(redlock_valid_ms(&locks[i]) > 0);
+        if (i == OWED) CHECK_INT(redlock_release(&client, &locks[i], NULL), REDLOCK_OK);
+    }
+    CHECK_INT(redlock_keep(&client.engine, &locks[KEPT], 0, net.now_us), REDLOCK_OK);
+    CHECK_INT(redlock_start_extend(&client.engine, &locks[EXTENDING], 10000, net.now_us),
+              REDLOCK_OK);
+}
+
+/* It would write through their links to others, which are gone, or never be idle again. */
+TEST(a_client_that_is_opened_again_goes_on_with_its_locks)
+{
+    struct redlock_lock locks[FORMERS];
+    CLIENT(3);
+    for (unsigned k = 0; k < 3; k++)
+        model_put(&net.hosts[k].node, "b", "rival", 60000, net.now_us);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    node_hang(2);
+    use_in_each_way(locks);
+    CLOSE(0);
+    for (unsigned i = 0; i < FORMERS; i++) {
+        const bool is_held = i == KEPT || i == EXTENDING;
+        TAP_CONTEXT("lock %u", i);
+        CHECK_INT(redlock_valid_ms(&locks[i]) > 0, is_held);
+        CHECK(redlock_lock_status(&locks[i]) != REDLOCK_PENDING);
+        CHECK_INT(redlock_idle(&locks[i]), !is_held);
+        CHECK(!locks[i].is_kept);
+    }
+    node_wake(2);
+    for (unsigned k = 0; k < 3; k++) model_remove(&net.hosts[k].node, "b");
+    OPEN;
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    for (unsigned i = 0; i < FORMERS; i++) {
+        const bool is_held = i == KEPT || i == EXTENDING;
+        TAP_CONTEXT("lock %u", i);
+        CHECK_INT(redlock_extend(&client, &locks[i], 10000),
+                  is_held ? REDLOCK_OK : REDLOCK_LOST);
+        CHECK_INT(redlock_release(&client, &locks[i], NULL), is_held ? REDLOCK_OK : REDLOCK_LOST);
+    }
+    net_pass(10000 * MS);
+    for (unsigned i = 0; i < FORMERS; i++) {
+        const char name[] = { "abcde"[i], '\0' };
+        TAP_CONTEXT("lock %u", i);
+        CHECK_INT(redlock_acquire(&client, &locks[i], name, 10000, 0), REDLOCK_OK);
+        CHECK_INT(redlock_release(&client, &locks[i], NULL), REDLOCK_OK);
+        CHECK_INT(redlock_run_for(&client, NULL, 100), REDLOCK_OK);
+        CHECK(redlock_idle(&locks[i]));
+    }
+    CLOSE(1000);
+}
+
+TEST(a_lock_may_be_parted_from_after_the_close)
+{
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CLOSE(0);
+    redlock_part(&client, &door);
+    CHECK_INT(redlock_valid_ms(&door), 0);
+    CHECK(redlock_idle(&door));
+}
+
 TEST(a_close_leaves_what_is_held_and_forgets_the_password)
 {
     WORLD(3);
