@@ -121,7 +121,9 @@ struct redlock_scope {
     enum redlock_status status;         /* The status of entering. */
     /* The caller's memory, which lives longer than the scope. NULL at first. */
     enum redlock_status *ended;
-    struct redlock_client *client;      /* Private, from here on. */
+    /* Private, from here on. A program without keepers links none. */
+    enum redlock_status (*leave)(const struct redlock_scope *scope);
+    struct redlock_client *client;
     struct redlock_reentrant *reentrant;
     struct redlock_keeper *keeper;
     struct redlock_reentrant_kept *kept;
@@ -129,13 +131,25 @@ struct redlock_scope {
     bool is_inside;
 };
 
+static inline enum redlock_status redlock_scope_leave(const struct redlock_scope *scope)
+{
+    return redlock_leave(scope->client, scope->reentrant, scope->owner, REDLOCK_SCOPE_NULL);
+}
+
+static inline enum redlock_status redlock_keeper_scope_leave(const struct redlock_scope *scope)
+{
+    return redlock_keeper_leave(scope->keeper, scope->kept, scope->owner, REDLOCK_SCOPE_NULL);
+}
+
 static inline struct redlock_scope redlock_scope_begin(struct redlock_client *c,
                                                        struct redlock_reentrant *reentrant,
                                                        uint64_t owner,
                                                        const struct redlock_request *request)
 {
-    struct redlock_scope scope = { REDLOCK_OK, REDLOCK_SCOPE_NULL, c, reentrant,
-                                   REDLOCK_SCOPE_NULL, REDLOCK_SCOPE_NULL, owner, false };
+    struct redlock_scope scope = {
+        REDLOCK_OK, REDLOCK_SCOPE_NULL, redlock_scope_leave, c, reentrant, REDLOCK_SCOPE_NULL,
+        REDLOCK_SCOPE_NULL, owner, false
+    };
 
     scope.status = redlock_enter(c, reentrant, owner, request);
     scope.is_inside = scope.status == REDLOCK_OK;
@@ -147,8 +161,8 @@ redlock_keeper_scope_begin(struct redlock_keeper *keeper, struct redlock_reentra
                            uint64_t owner, const struct redlock_request *request, uint32_t hold_ms)
 {
     struct redlock_scope scope = {
-        REDLOCK_OK, REDLOCK_SCOPE_NULL, REDLOCK_SCOPE_NULL, REDLOCK_SCOPE_NULL, keeper, kept, owner,
-        false
+        REDLOCK_OK, REDLOCK_SCOPE_NULL, redlock_keeper_scope_leave, REDLOCK_SCOPE_NULL,
+        REDLOCK_SCOPE_NULL, keeper, kept, owner, false
     };
 
     scope.status = redlock_keeper_enter(keeper, kept, owner, request, hold_ms);
@@ -164,9 +178,7 @@ static inline enum redlock_status redlock_scope_end(struct redlock_scope *scope)
     enum redlock_status status;
 
     if (!scope->is_inside) return REDLOCK_BAD_STATE;
-    if (scope->keeper)
-        status = redlock_keeper_leave(scope->keeper, scope->kept, scope->owner, REDLOCK_SCOPE_NULL);
-    else status = redlock_leave(scope->client, scope->reentrant, scope->owner, REDLOCK_SCOPE_NULL);
+    status = scope->leave(scope);
     scope->is_inside = status != REDLOCK_OK && status != REDLOCK_LOST;
     if (scope->ended) *scope->ended = status;
     return status;

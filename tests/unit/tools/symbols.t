@@ -52,6 +52,16 @@ keeper_can_be_left_out() {
         list nm "$made/none.o" && nothing <"$made/list"
 }
 
+# Also where the compiler leaves in what is not called.
+scope_of_a_client_needs_no_keeper() {
+    printf '%s\n' '#include "redlock_reentrant.h"' 'int use(struct redlock_client *c, struct redlock_reentrant *home, const struct redlock_request *what);' \
+        'int use(struct redlock_client *c, struct redlock_reentrant *home, const struct redlock_request *what)' \
+        '{ REDLOCK_SCOPED(scope, c, home, 1, what); return (int)scope.status; }' >"$made/scope.c"
+    # shellcheck disable=SC2086    # The warnings are several words, and the compiler may be.
+    $CC -std=c11 -O0 $warnings -Iredlock -c -o "$made/scope.o" "$made/scope.c" && list nm -u "$made/scope.o" &&
+        grep -q redlock_leave "$made/list" && grep redlock_keeper "$made/list" | nothing
+}
+
 # On 32 bits of x86 the compiler adds to each object the functions by which code finds its own address.
 exports_only_redlock() {
     names -g --defined-only && awk 'NF == 3 && $3 !~ /^(redlock_|__x86\.get_pc_thunk\.)/' "$made/list" | nothing
@@ -184,6 +194,7 @@ check 'the library is four objects' has_four_objects
 check 'only names of nodes and the keeper need threads' only_names_and_the_keeper_need_threads
 check 'the client can do without threads' client_can_do_without_threads
 check 'the keeper can be left out' keeper_can_be_left_out
+check 'a scope over a client needs no keeper' scope_of_a_client_needs_no_keeper
 check 'every external name of the library begins with redlock_' exports_only_redlock
 check 'the library allocates nothing' allocates_nothing
 check 'the library prints nothing' prints_nothing
