@@ -2,6 +2,7 @@
  * Tests what is sent, and what an answer makes of the guard. */
 #include "../../tap.h"
 
+#include "../../../redlock/native.h"
 #include "../../../redlock/node.h"
 #include "../../../redlock/promotion.h"
 
@@ -80,6 +81,16 @@ TEST(scripts_are_loaded_as_before)
     CHECK(strlen(written(0, REDLOCK_COMMAND_LOAD_RELEASE, promotions.before)) < sizeof before);
     strcpy(before, (const char *)nodes[0].send);
     CHECK_STR(written(0, REDLOCK_COMMAND_LOAD_RELEASE, r.scripts), before);
+}
+
+/* One that runs no scripts is asked for its own commands, each of two in turn. */
+TEST(each_node_is_asked_for_the_native_command_that_it_has_come_to)
+{
+    begin();
+    nodes[0].identity.native = NATIVE_DELEX;
+    nodes[1].identity.native = NATIVE_DELIFEQ;
+    CHECK(strstr(written(0, REDLOCK_COMMAND_NATIVE, r.scripts), "DELEX") != NULL);
+    CHECK(strstr(written(1, REDLOCK_COMMAND_NATIVE, r.scripts), "DELIFEQ") != NULL);
 }
 
 /* An answer to node 1, which is asked in the handshake. */
