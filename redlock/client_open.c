@@ -243,7 +243,8 @@ static enum redlock_status use_holder(struct redlock_client *c, const char *hold
     if (size <= REDLOCK_HOLDER_MAX) memcpy(c->holder, holder, size);
     if (redlock_use_holder(&c->engine, c->holder) == REDLOCK_OK) return REDLOCK_OK;
     return explain_mistake(mistake, REDLOCK_BAD_CONFIG, REDLOCK_NO_NODE, 0,
-                           "a holder's name has 1 to 63 bytes, none of them a control character");
+                           "a holder's name has 1 to 63 bytes, none of them a control character, and the "
+                           "send buffer 65 bytes more for it");
 }
 
 static void wipe_passwords(struct redlock_client *c)

@@ -1,6 +1,6 @@
 /* A kind of locks has commands to acquire, extend and release it, and functions for all that
  * differs from a plain lock. Each kind is a file in kinds/. No other file asks for the kind of a
- * lock, but roles.c, which changes it. */
+ * lock, but roles.c, which changes it, and lock_state.c and ticket.c, which compare it. */
 #ifndef REDLOCK_KIND_H
 #define REDLOCK_KIND_H
 

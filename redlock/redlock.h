@@ -589,8 +589,8 @@ struct redlock_request {
     /* 0: one attempt. An attempt is begun within this time, and may end after it, by a node timeout
      * at most. REDLOCK_FOREVER: no limit. An attempt that fails only because the last holder's wall
      * clock is ahead, so that our ticket was too small, is followed by another one at once, even if
-     * there is no time to wait (not so a fair lock's). If the only node's connection breaks, its
-     * command may still be executed, and a second goes by before the next. */
+     * there is no time to wait. If the only node's connection breaks, its command may still be
+     * executed, and a second goes by before the next. */
     uint32_t wait_ms;
     /* A lock with less left when it is won counts as lost. 0: any validity is enough. */
     uint32_t min_validity_ms;
@@ -633,8 +633,9 @@ void redlock_lock_init(struct redlock_lock *lock);
  * Acquire: BAD_LOCK, BAD_RESOURCE, BAD_SET, BAD_KIND, BAD_TTL, TTL_OVER_GUARD, BAD_CLOCK,
  * BAD_CONFIG (ticket_life_ms, or no redlock_tickets); BAD_STATE while an operation is under way
  * or it is held, or when it is not idle and this is another resource, another kind than it may owe
- * something as, or another number of permits. Then OK, TAKEN, NO_QUORUM, TOO_LATE, or, when it
- * could wait, TIMEOUT (see redlock_attempt_status), CANCELLED.
+ * something as, or another number of permits. Then OK, TAKEN, NO_QUORUM, TOO_LATE, NO_ENTROPY (no
+ * random bytes for a node timeout), CANCELLED, or, when it could wait, TIMEOUT (see
+ * redlock_attempt_status).
  *
  * Extend: the TTL begins anew with ttl_ms; what is left is never shortened (S7, S9). LOST when the
  * validity has ended: refused, not tried. EXTENSION_LIMIT. Then OK, NO_QUORUM, TAKEN (enough nodes
@@ -728,7 +729,7 @@ struct redlock_sight {
     /* False: it is no string, or the node does not let us read it (ACL +getrange). */
     bool is_readable;
     bool has_ttl;
-    /* Left, if has_ttl. More than 32 bits hold is cut to UINT32_MAX. */
+    /* Left, if has_ttl. More than UINT32_MAX - 2 is cut to that. */
     uint32_t ttl_ms;
     /* Size of the value, up to one more than a token has, so 41 stands for any longer one. */
     uint32_t value_size;
@@ -1141,7 +1142,7 @@ struct redlock_question {
  * of it at the end, or in between so that long replies pass through a small buffer. Each item takes
  * its own bytes and 24 at most. The limits of a lock's answer hold here, too (S16), which are 64
  * KiB in a string, 64 elements in an array, and arrays three deep. A longer reply ends the
- * connection. question is memory that no other question uses. It, arguments, their bytes and the
+ * connection, so there is no answer, and the node is said to be no Redis server. question is memory that no other question uses. It, arguments, their bytes and the
  * buffer belong to the engine until question->status is not PENDING, or redlock_forget_question.
  * OK: it has been asked. BAD_QUESTION: no such node, too many or too large arguments, or one of
  * SELECT, AUTH, HELLO, RESET, QUIT, MULTI, EXEC, DISCARD, MONITOR, SYNC, PSYNC, REPLCONF, CLIENT
