@@ -243,8 +243,8 @@ static enum redlock_status use_holder(struct redlock_client *c, const char *hold
     if (size <= REDLOCK_HOLDER_MAX) memcpy(c->holder, holder, size);
     if (redlock_use_holder(&c->engine, c->holder) == REDLOCK_OK) return REDLOCK_OK;
     return explain_mistake(mistake, REDLOCK_BAD_CONFIG, REDLOCK_NO_NODE, 0,
-                           "a holder's name has 1 to 63 bytes, none of them a control character, and the "
-                           "send buffer 65 bytes more for it");
+                           "a holder's name has 1 to 63 bytes, none of them a control character, "
+                           "and the send buffer 65 bytes more for it");
 }
 
 static void wipe_passwords(struct redlock_client *c)
@@ -315,7 +315,7 @@ void client_shut(struct redlock_client *c, enum redlock_status status)
 {
     REDLOCK_ASSERT(c->owner != 0);
     c->owner = 0;
-    /* In a child of fork() they are the parent's, wherever their memory is. */
+    /* A child of fork() has the parent's, wherever their memory is. */
     if (status != REDLOCK_FORKED) redlock_forget(&c->engine, NULL);
     for (unsigned k = 0; k < client_fd_count(c); k++) {
         close_connection(c, k, status == REDLOCK_FORKED);

@@ -497,8 +497,8 @@ static bool has_named(const struct redlock_sentinel *sentinel, uint64_t turn)
     return sentinel->answered_turn >= turn && sentinel->master[0] != '\0';
 }
 
-/* Why there is no majority, with the trouble that most sentinels have, or of as many an error rather
- * than silence. One of them may need somebody to mend it, while the others are only restarting. */
+/* Why there is no majority, with the trouble that most sentinels have; of as many, an error
+ * rather than silence. One may need somebody to mend it, while the others are only restarting. */
 static void explain_no_majority(const struct redlock_client *c,
                                 const struct redlock_watched *watched, uint64_t turn, char *text,
                                 size_t room)

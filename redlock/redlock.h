@@ -1142,12 +1142,13 @@ struct redlock_question {
  * of it at the end, or in between so that long replies pass through a small buffer. Each item takes
  * its own bytes and 24 at most. The limits of a lock's answer hold here, too (S16), which are 64
  * KiB in a string, 64 elements in an array, and arrays three deep. A longer reply ends the
- * connection, so there is no answer, and the node is said to be no Redis server. question is memory that no other question uses. It, arguments, their bytes and the
- * buffer belong to the engine until question->status is not PENDING, or redlock_forget_question.
- * OK: it has been asked. BAD_QUESTION: no such node, too many or too large arguments, or one of
- * SELECT, AUTH, HELLO, RESET, QUIT, MULTI, EXEC, DISCARD, MONITOR, SYNC, PSYNC, REPLCONF, CLIENT
- * REPLY, SUBSCRIBE and its kind, which would change the locks' connection. NO_ANSWER: there is no
- * connection to the node now (see redlock_view_node). After an error nothing has changed. */
+ * connection, so there is no answer, and the node is said to be no Redis server. question is
+ * memory that no other question uses. It, arguments, their bytes and the buffer belong to the
+ * engine until question->status is not PENDING, or redlock_forget_question. OK: it has been asked.
+ * BAD_QUESTION: no such node, too many or too large arguments, or one of SELECT, AUTH, HELLO,
+ * RESET, QUIT, MULTI, EXEC, DISCARD, MONITOR, SYNC, PSYNC, REPLCONF, CLIENT REPLY, SUBSCRIBE and
+ * its kind, which would change the locks' connection. NO_ANSWER: there is no connection to the
+ * node now (see redlock_view_node). After an error nothing has changed. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_ask(struct redlock *r, struct redlock_question *question, unsigned k,
                                 const struct redlock_name *arguments, unsigned count, void *buffer,

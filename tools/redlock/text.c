@@ -116,8 +116,8 @@ void text_say(const char *format, va_list arguments)
     free(text);
 }
 
-/* The words of glibc for what can happen to files, programs, processes and the sockets of syslog and
- * of HTTP. A libc has 100 more, and links all of them. */
+/* The words of glibc for all that can happen to files, programs, processes and the sockets of
+ * syslog and of HTTP. A libc has 100 more, and links all of them. */
 #define SYSTEM_ERRORS(X) \
     X(EMFILE, "too many open files in this process (raise its limit: ulimit -n)") \
     X(ENFILE, "too many open files in the system (raise its limit, or close some)") \

@@ -967,8 +967,7 @@ TEST(a_client_that_is_opened_again_goes_on_with_its_locks)
 {
     struct redlock_lock locks[FORMERS];
     CLIENT(3);
-    for (unsigned k = 0; k < 3; k++)
-        model_put(&net.hosts[k].node, "b", "rival", 60000, net.now_us);
+    for (unsigned k = 0; k < 3; k++) model_put(&net.hosts[k].node, "b", "rival", 60000, net.now_us);
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
     node_hang(2);
     use_in_each_way(locks);
