@@ -419,43 +419,54 @@ void redlock_pay(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
     REDLOCK_LOOK_AT_LOCK(r, lock);
 }
 
+static void forget_and_tell(struct redlock *r, struct redlock_lock *lock)
+{
+    event_note(r, lock, REDLOCK_EVENT_FORGOTTEN, 0);
+    forget_lock(r, lock);
+}
+
 /* Nobody asks or answers for it any longer. */
 static void abandon(struct redlock *r, struct redlock_lock *lock)
 {
     redlock_cancel(r, lock, r->now_us);
-    if (!lock_is_held(lock, r->now_us)) {
-        redlock_forget(r, lock);
-        return;
+    if (lock_is_held(lock, r->now_us)) {
+        lock_set_phase(r, lock, REDLOCK_PHASE_HELD);
+        lock->is_kept = false;
+        lock->is_quiet = false;
+        unlink_lock(r, lock);
+        lock->outstanding = 0;
+    } else {
+        forget_and_tell(r, lock);
     }
-    if (lock->phase == REDLOCK_PHASE_EXTENDING) lock_set_phase(r, lock, REDLOCK_PHASE_HELD);
-    lock->is_kept = lock->is_quiet = false;
-    unlink_lock(r, lock);
-    lock->outstanding = 0;
+}
+
+static void abandon_queue(struct redlock *r, struct redlock_queue *queue)
+{
+    while (queue->first != NULL) abandon(r, queue->first);
 }
 
 static void abandon_all(struct redlock *r)
 {
-    while (r->heap) abandon(r, r->heap);
-    while (r->done.first) abandon(r, r->done.first);
+    while (r->heap != NULL) abandon(r, r->heap);
+    abandon_queue(r, &r->done);
     for (unsigned k = 0; k < r->node_count; k++) {
         struct redlock_node *node = &r->nodes[k];
-        while (node->queue.first) abandon(r, node->queue.first);
+        abandon_queue(r, &node->queue);
         for (unsigned i = 0; i < node->asked_count; i++) {
             struct redlock_lock *lock = node_asked_at(node, &r->config, i)->lock;
-            if (lock) abandon(r, lock);
+            if (lock != NULL) abandon(r, lock);
         }
     }
 }
 
 void redlock_forget(struct redlock *r, struct redlock_lock *lock)
 {
-    if (!lock) {
+    if (lock != NULL) {
+        REDLOCK_CHECK(is_ours(r, lock));
+        forget_and_tell(r, lock);
+    } else {
         abandon_all(r);
-        return;
     }
-    REDLOCK_CHECK(is_ours(r, lock));
-    event_note(r, lock, REDLOCK_EVENT_FORGOTTEN, 0);
-    forget_lock(r, lock);
     REDLOCK_LOOK_AT_ENGINE(r);
 }
 

@@ -369,10 +369,10 @@ static void fair_not_told(struct redlock_lock *lock, unsigned k, enum redlock_co
 {
     struct redlock_stake *stake = &lock->stakes[k];
 
-    if (command != REDLOCK_COMMAND_ACQUIRE) return;
     /* A release is never answered before a poll, so nothing was missed. */
-    REDLOCK_ASSERT(stake->strays > 0 && stake->strays <= STRAYS_COUNT);
-    if (stake->strays < STRAYS_COUNT) stake->strays++;
+    REDLOCK_ASSERT(command != REDLOCK_COMMAND_ACQUIRE ||
+                   (stake->strays > 0 && stake->strays <= STRAYS_COUNT));
+    if (command == REDLOCK_COMMAND_ACQUIRE && stake->strays < STRAYS_COUNT) stake->strays++;
 }
 
 /* At the doorway it may get a number. A lock that has a turn is in the queues by its number, or
