@@ -185,16 +185,17 @@ enum redlock_status client_add_entropy(struct redlock_client *c)
  * room for, and for a late loop the clock stands still until all have some. */
 static enum redlock_status tick_engine(struct redlock_client *c, uint64_t now_us)
 {
-    enum redlock_status status;
-    bool goes_on;
+    enum redlock_status status = REDLOCK_OK;
 
+    while (status == REDLOCK_OK && redlock_entropy_wanted(&c->engine) > 0) {
+        status = client_add_entropy(c);
+        redlock_tick(&c->engine, c->engine.now_us);
+    }
     do {
         status = client_add_entropy(c);
-        goes_on = status == REDLOCK_OK && c->engine.needs_entropy.first;
-        redlock_tick(&c->engine, goes_on ? c->engine.now_us : now_us);
+        redlock_tick(&c->engine, now_us);
         redlock_tend_durable(&c->durable);
-        goes_on |= status == REDLOCK_OK && redlock_entropy_wanted(&c->engine) > 0;
-    } while (goes_on);
+    } while (status == REDLOCK_OK && redlock_entropy_wanted(&c->engine) > 0);
     return status;
 }
 

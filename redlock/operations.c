@@ -430,7 +430,7 @@ static void abandon(struct redlock *r, struct redlock_lock *lock)
 {
     redlock_cancel(r, lock, r->now_us);
     if (lock_is_held(lock, r->now_us)) {
-        lock_set_phase(r, lock, REDLOCK_PHASE_HELD);
+        if (lock_is_in_round(lock)) lock_set_phase(r, lock, REDLOCK_PHASE_HELD);
         lock->is_kept = false;
         lock->is_quiet = false;
         unlink_lock(r, lock);
@@ -440,21 +440,23 @@ static void abandon(struct redlock *r, struct redlock_lock *lock)
     }
 }
 
-static void abandon_queue(struct redlock *r, struct redlock_queue *queue)
+/* A lock that has ended may have been made new, and be another engine's. No link leads on then. */
+static void abandon_queue(struct redlock *r, struct redlock_queue *queue, unsigned slot)
 {
-    while (queue->first != NULL) abandon(r, queue->first);
+    while ((queue->first != NULL) && queue_holds(queue->first, slot) && is_ours(r, queue->first))
+        abandon(r, queue->first);
 }
 
 static void abandon_all(struct redlock *r)
 {
-    while (r->heap != NULL) abandon(r, r->heap);
-    abandon_queue(r, &r->done);
+    while ((r->heap != NULL) && r->heap->in_heap && is_ours(r, r->heap)) abandon(r, r->heap);
+    abandon_queue(r, &r->done, SLOT_DONE);
     for (unsigned k = 0; k < r->node_count; k++) {
         struct redlock_node *node = &r->nodes[k];
-        abandon_queue(r, &node->queue);
+        abandon_queue(r, &node->queue, k);
         for (unsigned i = 0; i < node->asked_count; i++) {
             struct redlock_lock *lock = node_asked_at(node, &r->config, i)->lock;
-            if (lock != NULL) abandon(r, lock);
+            if ((lock != NULL) && is_ours(r, lock)) abandon(r, lock);
         }
     }
 }

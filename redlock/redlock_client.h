@@ -199,13 +199,14 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes,
                                  struct redlock_mistake *mistake);
 
 /* Sends the releases that are still owed to nodes that answer, for up to wait_ms, and closes the
- * connections. Locks that are held are abandoned, not released. They stay held until their TTL ends
- * (redlock_release_all releases them), and are kept no longer. Operations under way are cancelled.
- * A lock may then be used with this client, if it is opened again with the same nodes, or made
- * ready anew. It closes only the copies of the descriptors in a child of
- * fork() and sends nothing, so the parent's locks and connections stay as they are. No descriptor
- * outlives exec(). A client that is not open is left alone. Other calls about one return NOT_OPEN,
- * if they return a status. It has no descriptors, and nothing may be asked of its engine. */
+ * connections. Locks that are held are abandoned, not released. They stay held until their TTL
+ * ends (redlock_release_all releases them), and are kept no longer. Operations under way are
+ * cancelled. So every lock that was not released must still be where it was. It may then be made
+ * ready anew, or used with this client when that is open again, with the same nodes. A child of
+ * fork() closes only its copies of the descriptors, and sends nothing, so the parent's locks and
+ * connections stay as they are. No descriptor outlives exec(). A client that is not open is left
+ * alone. Other calls about one return NOT_OPEN, if they return a status. It has no descriptors,
+ * and nothing may be asked of its engine. */
 void redlock_close(struct redlock_client *c, uint32_t wait_ms);
 
 /* True in a child of fork(), whose parent opened the client, and may hold locks that are not the

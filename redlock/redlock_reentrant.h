@@ -121,25 +121,17 @@ struct redlock_scope {
     enum redlock_status status;         /* The status of entering. */
     /* The caller's memory, which lives longer than the scope. NULL at first. */
     enum redlock_status *ended;
-    /* Private, from here on. A program without keepers links none. */
-    enum redlock_status (*leave)(const struct redlock_scope *scope);
-    struct redlock_client *client;
+    struct redlock_client *client;      /* Private, from here on. */
     struct redlock_reentrant *reentrant;
     struct redlock_keeper *keeper;
     struct redlock_reentrant_kept *kept;
+    /* redlock_keeper_leave, or NULL, so that a program without keepers links none. */
+    enum redlock_status (*keeper_leave)(struct redlock_keeper *keeper,
+                                        struct redlock_reentrant_kept *kept, uint64_t owner,
+                                        unsigned *confirmed);
     uint64_t owner;
     bool is_inside;
 };
-
-static inline enum redlock_status redlock_scope_leave(const struct redlock_scope *scope)
-{
-    return redlock_leave(scope->client, scope->reentrant, scope->owner, REDLOCK_SCOPE_NULL);
-}
-
-static inline enum redlock_status redlock_keeper_scope_leave(const struct redlock_scope *scope)
-{
-    return redlock_keeper_leave(scope->keeper, scope->kept, scope->owner, REDLOCK_SCOPE_NULL);
-}
 
 static inline struct redlock_scope redlock_scope_begin(struct redlock_client *c,
                                                        struct redlock_reentrant *reentrant,
@@ -147,7 +139,7 @@ static inline struct redlock_scope redlock_scope_begin(struct redlock_client *c,
                                                        const struct redlock_request *request)
 {
     struct redlock_scope scope = {
-        REDLOCK_OK, REDLOCK_SCOPE_NULL, redlock_scope_leave, c, reentrant, REDLOCK_SCOPE_NULL,
+        REDLOCK_OK, REDLOCK_SCOPE_NULL, c, reentrant, REDLOCK_SCOPE_NULL, REDLOCK_SCOPE_NULL,
         REDLOCK_SCOPE_NULL, owner, false
     };
 
@@ -161,8 +153,8 @@ redlock_keeper_scope_begin(struct redlock_keeper *keeper, struct redlock_reentra
                            uint64_t owner, const struct redlock_request *request, uint32_t hold_ms)
 {
     struct redlock_scope scope = {
-        REDLOCK_OK, REDLOCK_SCOPE_NULL, redlock_keeper_scope_leave, REDLOCK_SCOPE_NULL,
-        REDLOCK_SCOPE_NULL, keeper, kept, owner, false
+        REDLOCK_OK, REDLOCK_SCOPE_NULL, REDLOCK_SCOPE_NULL, REDLOCK_SCOPE_NULL, keeper, kept,
+        redlock_keeper_leave, owner, false
     };
 
     scope.status = redlock_keeper_enter(keeper, kept, owner, request, hold_ms);
@@ -178,7 +170,9 @@ static inline enum redlock_status redlock_scope_end(struct redlock_scope *scope)
     enum redlock_status status;
 
     if (!scope->is_inside) return REDLOCK_BAD_STATE;
-    status = scope->leave(scope);
+    if (scope->keeper_leave)
+        status = scope->keeper_leave(scope->keeper, scope->kept, scope->owner, REDLOCK_SCOPE_NULL);
+    else status = redlock_leave(scope->client, scope->reentrant, scope->owner, REDLOCK_SCOPE_NULL);
     scope->is_inside = status != REDLOCK_OK && status != REDLOCK_LOST;
     if (scope->ended) *scope->ended = status;
     return status;

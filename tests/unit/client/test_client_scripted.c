@@ -1009,6 +1009,7 @@ TEST(a_lock_may_be_parted_from_after_the_close)
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     CLOSE(0);
     redlock_part(&client, &door);
+    CHECK_INT(redlock_lock_status(&door), REDLOCK_LOST);        /* It is new. */
     CHECK_INT(redlock_valid_ms(&door), 0);
     CHECK(redlock_idle(&door));
 }
@@ -1127,6 +1128,7 @@ TEST(the_child_of_a_fork_sends_nothing_and_closes_what_it_has)
     struct redlock_lock *const locks[] = { &door };
     CLIENT(3);
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_keep(&client.engine, &door, 0, net.now_us), REDLOCK_OK);
     net.process++;
     const unsigned sent = net.sent_count;
     CHECK(redlock_is_forked(&client));
@@ -1144,6 +1146,7 @@ TEST(the_child_of_a_fork_sends_nothing_and_closes_what_it_has)
     CLOSE(60000);
     CHECK_INT(net.sent_count, sent);
     CHECK_INT(keys(), 3);
+    CHECK(door.in_heap && door.is_kept);        /* Its memory may be the parent's, too. */
 }
 
 /* ---- A loop of the caller's ---- */

@@ -83,13 +83,6 @@ TEST(scripts_are_loaded_as_before)
     CHECK_STR(written(0, REDLOCK_COMMAND_LOAD_RELEASE, r.scripts), before);
 }
 
-TEST(a_trial_is_one_command)
-{
-    begin();
-    const char *text = written(0, REDLOCK_COMMAND_TRIAL, r.scripts), *first = strstr(text, "EVAL");
-    CHECK(first && !strstr(first + 1, "EVAL"));
-}
-
 /* One that runs no scripts is asked for its own commands, each of two in turn. */
 TEST(each_node_is_asked_for_the_native_command_that_it_has_come_to)
 {
