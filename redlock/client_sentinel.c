@@ -467,6 +467,12 @@ static uint64_t sentinel_wake_at(const struct redlock_client *c)
 
 /* ---- Gates ---- */
 
+/* Its answer is to a question of this turn or later. */
+static bool has_named(const struct redlock_sentinel *sentinel, uint64_t turn)
+{
+    return sentinel->answered_turn >= turn && sentinel->master[0] != '\0';
+}
+
 /* S31: one of the majority that has named the same master, by the same failover, in answers to
  * questions of this turn or later. NULL: there is none so far. */
 static const struct redlock_sentinel *named_by_majority(const struct redlock_client *c,
@@ -479,9 +485,9 @@ static const struct redlock_sentinel *named_by_majority(const struct redlock_cli
     for (unsigned i = 0; i < watched->count; i++) {
         unsigned votes = 0;
         for (unsigned j = 0; j < watched->count; j++)
-            votes += list[j].answered_turn >= turn && list[j].epoch == list[i].epoch &&
+            votes += has_named(&list[j], turn) && list[j].epoch == list[i].epoch &&
                      strcmp(list[j].master, list[i].master) == 0;
-        if (list[i].master[0] != '\0' && votes >= redlock_quorum(watched->count)) return &list[i];
+        if (votes >= redlock_quorum(watched->count)) return &list[i];
     }
     return NULL;
 }
@@ -490,11 +496,6 @@ static const char *words_about(const struct redlock_sentinel *sentinel)
 {
     if (sentinel->error[0] != '\0') return sentinel->error;
     return sentinel->state == SENTINEL_CONNECTING ? UNCONNECTED : "no answer";
-}
-
-static bool has_named(const struct redlock_sentinel *sentinel, uint64_t turn)
-{
-    return sentinel->answered_turn >= turn && sentinel->master[0] != '\0';
 }
 
 /* Why there is no majority, with the trouble that most sentinels have; of as many, an error
