@@ -243,8 +243,8 @@ static enum redlock_status use_holder(struct redlock_client *c, const char *hold
     if (size <= REDLOCK_HOLDER_MAX) memcpy(c->holder, holder, size);
     if (redlock_use_holder(&c->engine, c->holder) == REDLOCK_OK) return REDLOCK_OK;
     return explain_mistake(mistake, REDLOCK_BAD_CONFIG, REDLOCK_NO_NODE, 0,
-                           "a holder's name has 1 to 63 bytes, none of them a control character, "
-                           "and the send buffer 65 bytes more for it");
+                           "a holder's name has 1 to 63 bytes, no control character, and room in "
+                           "the send buffer");
 }
 
 static void wipe_passwords(struct redlock_client *c)
@@ -258,7 +258,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes,
                                  struct redlock_mistake *mistake)
 {
     struct redlock_login logins[REDLOCK_NODES_MAX] = { { .user = NULL } };
-    size_t places[REDLOCK_NODES_MAX];
+    size_t places[REDLOCK_NODES_MAX] = { 0 };
     struct redlock_options defaults;
     enum redlock_status status;
     unsigned count = 0;
